@@ -11,6 +11,7 @@ import { CompilerUnavailableError } from "../../src/launch/compile/compile_error
 import type { CompileRequest } from "../../src/launch/compile/compiler.ts";
 import { NvrtcCompiler } from "../../src/launch/compile/nvrtc_compiler.ts";
 import { findNvrtc, type NvrtcInstallation } from "../../src/launch/compile/nvrtc_search.ts";
+import { request as hostRequest } from "../launch/compile/host_request.ts";
 import { builtLibrary } from "./built_library.ts";
 
 /** The host library, which opens NVRTC as the CUDA library does. */
@@ -38,14 +39,6 @@ export const withoutNvrtc: string = nvrtc === undefined ? " (skipped: no NVRTC)"
 
 /** A request for an H100. */
 export function request(source: string, rest: Partial<CompileRequest> = {}): CompileRequest {
-  return {
-    source,
-    name: "kernel.cu",
-    headers: new Map(),
-    defines: new Map(),
-    options: [],
-    expressions: [],
-    target: { kind: "cuda", capability: "9.0" },
-    ...rest,
-  };
+  const target = { kind: "cuda", capability: "9.0" } as const;
+  return hostRequest(source, { name: "kernel.cu", target, ...rest });
 }

@@ -77,19 +77,10 @@ Deno.test("decodeEntry() returns any image", async () => {
   );
 });
 
-Deno.test("decodeEntry() refuses an entry with one changed byte", async () => {
+Deno.test("decodeEntry() refuses a truncated entry, and one with a changed byte", async () => {
   for (let offset = 0; offset < ENTRY.length; offset++) {
-    for (const mask of [0x01, 0x80, 0xff]) {
-      const damaged = ENTRY.slice();
-      damaged[offset]! ^= mask;
-      await problemOf(damaged);
-    }
-  }
-});
-
-Deno.test("decodeEntry() refuses a truncated entry", async () => {
-  for (let length = 0; length < ENTRY.length; length++) {
-    await problemOf(ENTRY.slice(0, length));
+    await problemOf(ENTRY.slice(0, offset));
+    await problemOf(ENTRY.with(offset, ENTRY[offset]! ^ 0x80) as Uint8Array<ArrayBuffer>);
   }
 });
 

