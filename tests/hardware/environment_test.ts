@@ -3,6 +3,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { EnvironmentError } from "../../src/ffi/granted_environment.ts";
 import { Environment } from "../../src/hardware/environment.ts";
+import { runProgram } from "../support/subprocess.ts";
 
 /** An environment of these variables; `denied` ones may not be read. */
 function environment(values: Record<string, string>, denied: readonly string[] = []): Environment {
@@ -155,17 +156,10 @@ Deno.test("`Environment` reads the process's variables without prompting", async
     const environment = new Environment();
     console.log(environment.library, environment.strict, environment.deniedVariables.join());
   `;
-  const directory = await Deno.makeTempDir();
-  const path = `${directory}/program.ts`;
-  await Deno.writeTextFile(path, program);
-  const text = new TextDecoder();
+  const environment = { GRIDSTRIDE_LIBRARY: "/opt/x.so", GRIDSTRIDE_STRICT: "1" };
   const run = async (...permissions: string[]) => {
-    const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "--quiet", "--no-config", ...permissions, path],
-      env: { GRIDSTRIDE_LIBRARY: "/opt/x.so", GRIDSTRIDE_STRICT: "1", NO_COLOR: "1" },
-      stdin: "null",
-    }).output();
-    return { stdout: text.decode(stdout), stderr: text.decode(stderr) };
+    const { stdout, stderr } = await runProgram(program, { permissions, environment });
+    return { stdout, stderr };
   };
   assertEquals(await run("--allow-env"), { stdout: "/opt/x.so true \n", stderr: "" });
   assertEquals(await run("--allow-env=GRIDSTRIDE_STRICT"), {
@@ -176,5 +170,4 @@ Deno.test("`Environment` reads the process's variables without prompting", async
     stdout: "undefined false GRIDSTRIDE_LIBRARY,GRIDSTRIDE_STRICT\n",
     stderr: "",
   });
-  await Deno.remove(directory, { recursive: true });
 });
