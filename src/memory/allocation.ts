@@ -26,8 +26,6 @@ export const frees = { count: 0 };
  *
  * @param bytes The size; more than 0.
  * @returns The address.
- * @throws {OutOfMemoryError} If the device still has no room.
- * @throws {MemoryCorruptionError} If a pool in debug mode detects corruption while it trims.
  */
 export function allocateDirectly(context: DeviceContext, bytes: number): number {
   const { library, ordinal } = context;
@@ -43,7 +41,6 @@ export function allocateDirectly(context: DeviceContext, bytes: number): number 
 
 /** Device memory with one owner, shared by a buffer and its views. */
 export class Allocation {
-  /** The device. */
   readonly context: DeviceContext;
   /** The address; 0 for an empty allocation. */
   readonly address: number;
@@ -57,7 +54,6 @@ export class Allocation {
     this.#owner = owner;
   }
 
-  /** Allocates memory; a size of 0 is valid. */
   static make(context: DeviceContext, bytes: number): Allocation {
     context.retain();
     try {
@@ -78,7 +74,6 @@ export class Allocation {
     return new Allocation(context, address, { object });
   }
 
-  /** Whether the memory is freed. */
   get freed(): boolean {
     return this.#freed;
   }

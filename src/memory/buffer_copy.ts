@@ -36,13 +36,9 @@ const INTO = "copy into a buffer";
 const FROM = "copy from a buffer";
 const COPY_OUT = "copy a buffer to an array";
 
-/** A range of device memory. */
 export interface DeviceRange {
-  /** The device. */
   readonly context: DeviceContext;
-  /** The address of its first byte. */
   readonly address: number;
-  /** The length in bytes. */
   readonly byteLength: number;
 }
 
@@ -76,8 +72,6 @@ function bytesOf(array: ArrayBufferView): Uint8Array<ArrayBufferLike> {
 /**
  * Enqueues a copy of a JavaScript array to the device. The array may be changed at once: this
  * returns after its bytes are staged or, if too large to stage, copied.
- *
- * @throws {TypeError} If the stream is being captured.
  */
 function upload(destination: DeviceRange, source: ArrayBufferView, stream: Stream): void {
   const elements = bytesOf(source);
@@ -96,7 +90,6 @@ function upload(destination: DeviceRange, source: ArrayBufferView, stream: Strea
   }
 }
 
-/** The staging location of an array. */
 function placeOf(slab: StagingSlab): PinnedPlace {
   return { handle: slab.pinned.handle, offset: 0, use: "staged" };
 }
@@ -142,12 +135,7 @@ function lostTarget(expected: number, left: number): TypeError {
   );
 }
 
-/**
- * Enqueues a copy within a device or between two devices of one library.
- *
- * @throws {RangeError} If the two ranges overlap.
- * @throws {TypeError} If they belong to different libraries.
- */
+/** Enqueues a copy within a device or between two devices of one library. */
 export function copyBetween(
   destination: DeviceRange,
   source: DeviceRange,

@@ -31,11 +31,6 @@ export interface CopyOptions extends StreamChoice {
   readonly offset?: number;
 }
 
-/**
- * Checks that an alignment is a power of two.
- *
- * @throws {RangeError} If it is not.
- */
 export function checkAlignment(alignment: number): number {
   if (Number.isSafeInteger(alignment) && alignment > 0) {
     // Compared exactly, because the logarithm of a large number is rounded.
@@ -48,12 +43,6 @@ export function checkAlignment(alignment: number): number {
   );
 }
 
-/**
- * The size of a number of elements in bytes.
- *
- * @throws {RangeError} If the length is not a size, or the bytes exceed 2^53.
- * @throws {TypeError} If the element type is unknown.
- */
 export function bytesOfLength(length: number, dtype: DType): number {
   const size = bytesPerElement(dtype);
   if (Number.isSafeInteger(length) && length >= 0) {
@@ -67,11 +56,6 @@ export function bytesOfLength(length: number, dtype: DType): number {
   );
 }
 
-/**
- * Checks the positions of a view.
- *
- * @throws {RangeError} Unless 0 ≤ start ≤ end ≤ length.
- */
 export function requireViewRange(start: number, end: number, length: number): void {
   if (!Number.isInteger(start) || !Number.isInteger(end) || start < 0 || start > end) {
     throw new RangeError(
@@ -87,11 +71,7 @@ export function requireViewRange(start: number, end: number, length: number): vo
   }
 }
 
-/**
- * The number of elements of another type in the same bytes.
- *
- * @throws {RangeError} If the size or the address is not a multiple of the element size.
- */
+/** The number of elements of another type in the same bytes. */
 export function lengthAs(dtype: DType, address: number, bytes: number): number {
   const size = bytesPerElement(dtype);
   if (bytes % size === 0 && address % size === 0) return bytes / size;
@@ -100,11 +80,7 @@ export function lengthAs(dtype: DType, address: number, bytes: number): number {
   );
 }
 
-/**
- * Checks a stream that will use a buffer.
- *
- * @throws {TypeError} If it is not a stream, or belongs to another library.
- */
+/** Checks a stream that will use a buffer. */
 export function requireSameLibrary(stream: Stream, context: DeviceContext): void {
   requireInstance(stream, Stream, "stream", "declare that a stream uses a buffer");
   if (stream.context.library === context.library) return;
@@ -113,12 +89,6 @@ export function requireSameLibrary(stream: Stream, context: DeviceContext): void
   );
 }
 
-/**
- * Wraps memory of another library.
- *
- * @throws {TypeError} If the options are not an object, or lack a device.
- * @throws {RangeError} If the address or the size is impossible.
- */
 export function foreignAllocation(
   address: number,
   bytes: number,

@@ -28,9 +28,7 @@ const WASM_PAGE = 65536;
 /** The largest slab: the limit of a 32-bit `WebAssembly.Memory`. */
 export const MAX_SLAB_BYTES = 65536 * WASM_PAGE;
 
-/** A slab of pinned memory. */
 export class PinnedSlab implements Disposable {
-  /** The device of the registration. */
   readonly context: DeviceContext;
   /** The requested bytes; the pinned pages may extend beyond them. */
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -40,7 +38,6 @@ export class PinnedSlab implements Disposable {
    * Allocates and pins memory.
    *
    * @param bytes 1 to 4 GiB.
-   * @throws {RangeError} If the size is out of range or the host has no memory for it.
    */
   constructor(context: DeviceContext, bytes: number) {
     if (!Number.isSafeInteger(bytes) || bytes < 1 || bytes > MAX_SLAB_BYTES) {
@@ -57,13 +54,11 @@ export class PinnedSlab implements Disposable {
     this.bytes = slab.subarray(0, bytes);
   }
 
-  /** The handle of the slab in the native library. */
   get handle(): number {
     if (this.#handle === 0) throw new TypeError("Cannot use pinned memory as it is disposed");
     return this.#handle;
   }
 
-  /** Whether the slab is unpinned. */
   get disposed(): boolean {
     return this.#handle === 0;
   }
@@ -130,7 +125,6 @@ export class StagingSlab {
     return true;
   }
 
-  /** Enqueues a copy that uses the slab and records the end of the copy. */
   carry(stream: Stream, enqueueCopy: () => void): void {
     enqueueCopy();
     this.isUnmarked = true;
@@ -143,7 +137,6 @@ export class StagingSlab {
     return eventDone(this.#context, this.#event);
   }
 
-  /** Makes the slab available once its copies have finished. */
   giveBack(): void {
     this.#taken = false;
   }
@@ -171,13 +164,11 @@ export class StagingSlab {
   }
 }
 
-/** The staging slabs of a device. */
 export class StagingArea {
   readonly #context: DeviceContext;
   readonly #kept: StagingSlab[] = [];
   #keptBytes = 0;
 
-  /** Makes an empty area, which grows as copies need slabs. */
   constructor(context: DeviceContext) {
     this.#context = context;
   }

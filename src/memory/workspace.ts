@@ -40,12 +40,7 @@ function makeWorkspace(stream: Stream, capture: RunningCapture | undefined): Wor
   return workspace;
 }
 
-/**
- * The address of at least `bytes` of scratch memory. Later work of the stream may overwrite it.
- *
- * @throws {OutOfMemoryError} If the device has no room.
- * @throws {TypeError} If the stream is disposed.
- */
+/** The address of at least `bytes` of scratch memory. Later work of the stream may overwrite it. */
 export function workspaceAddress(stream: Stream, bytes: number): number {
   // Throws for a disposed stream, whose workspace would never be freed.
   void stream.id;

@@ -35,7 +35,6 @@ function readLimit(value: unknown, name: string, above: number): number {
   throw isSize ? new RangeError(message) : new TypeError(message);
 }
 
-/** The bands of a device. */
 export class SizeBands {
   readonly #limits: readonly number[];
 
@@ -45,8 +44,6 @@ export class SizeBands {
    * @param usableBytes Usable memory of the device.
    * @param limits The largest size of each band: 1 MiB, 100 MiB and a quarter of the usable memory
    * by default.
-   * @throws {TypeError} If a limit is not a size.
-   * @throws {RangeError} If a limit is not above the one before.
    */
   constructor(
     usableBytes: number,
@@ -65,7 +62,6 @@ export class SizeBands {
     return NAMES[this.#limits.findIndex((limit) => bytes <= limit)]!;
   }
 
-  /** Counts sizes by band, including empty bands. */
   count(sizes: Iterable<number>): {
     readonly band: typeof NAMES[number];
     readonly from: number;

@@ -94,7 +94,6 @@ export class GrowthPolicy {
     this.#isVirtual = isVirtual;
   }
 
-  /** Notes the peak use so far, in bytes. */
   noteUse(peak: number): void {
     this.#grows = peak > this.#peakUse;
     if (!this.#grows) return;
@@ -172,7 +171,6 @@ export class GrowthPolicy {
   }
 }
 
-/** A request that no cached block serves. */
 export interface BlockRequest {
   readonly bytes: number;
   readonly alignment: number;
@@ -185,7 +183,6 @@ export interface BlockRequest {
   readonly space: MemorySpace;
 }
 
-/** Serves the requests of a pool that its cache does not. */
 export class AllocationLadder {
   readonly #pool: BlockPool;
   readonly #isVirtual: boolean;
@@ -266,7 +263,6 @@ export class AllocationLadder {
     return hasWaited ? this.#retry(request) : 0;
   }
 
-  /** Takes a free block of the stream, or one for any stream; 0 for none. */
   #take(request: BlockRequest): number {
     return this.#takeOf(request.slot.index, request) || this.#takeOf(request.slot.common, request);
   }
@@ -299,7 +295,6 @@ export class AllocationLadder {
     return this.#take(request);
   }
 
-  /** Returns all free memory and takes what the request needs. */
   #retry(request: BlockRequest): number {
     const { streams } = this.#pool;
     streams.settle();
@@ -376,7 +371,6 @@ export class AllocationLadder {
     return heap.find(slot.index, kind, padded) !== 0 || heap.find(slot.common, kind, padded) !== 0;
   }
 
-  /** Notes the use with a request and returns it in bytes. */
   #noteUse(request: BlockRequest): number {
     const { counters } = this.#pool;
     const live = counters.allocatedBytes + request.units * UNIT;

@@ -47,9 +47,7 @@ export class BlockPool {
   readonly streams: PoolStreams;
   readonly sites: AllocationSites;
   readonly names: StreamNames = new StreamNames();
-  /** Details of blocks; `undefined` unless memory is tracked. */
   readonly tracker: BlockTracker | undefined;
-  /** Debug mode; `undefined` if it is off. */
   readonly guards: GuardedBlocks | undefined;
   /** The tick of the pool's clock; see `pool_expiry.ts`. */
   tick = 0;
@@ -78,11 +76,7 @@ export class BlockPool {
   #leftFree = 0;
   #patience = 0;
 
-  /**
-   * A pool without memory, except for the initial size in its settings.
-   *
-   * @throws {OutOfMemoryError} If there is no memory for the initial size.
-   */
+  /** A pool without memory, except for the initial size in its settings. */
   constructor(upstream: MemoryUpstream, settings: PoolSettings, lifetime?: PoolLifetime) {
     this.settings = settings;
     this.upstream = upstream;
@@ -129,8 +123,6 @@ export class BlockPool {
    *
    * @param bytes An integer; 0 gives block 0, which has no address.
    * @param alignment The alignment of the address; 0 for that of the settings.
-   * @throws {OutOfMemoryError} If there is no memory.
-   * @throws {MemoryCorruptionError} If debug mode finds corruption while it makes room.
    */
   allocate(bytes: number, stream: MemoryStream, alignment = 0): number {
     if (this.#closed) throw this.#closedError();
@@ -183,11 +175,6 @@ export class BlockPool {
     for (const observer of this.#observers) observer.used?.(block, stream);
   }
 
-  /**
-   * Frees a block.
-   *
-   * @throws {MemoryCorruptionError} If debug mode finds corruption; the block is freed all the same.
-   */
   free(block: number): void {
     if (block === 0) {
       this.counters.count("emptyFrees");
@@ -215,11 +202,6 @@ export class BlockPool {
     else if (counters.liveBlocks === 0) this.release();
   }
 
-  /**
-   * Frees the live block at an address.
-   *
-   * @throws {RangeError} If no live block begins there.
-   */
   freeAddress(address: number): void {
     const refuse = (reason: string): RangeError => {
       const isAddress = Number.isSafeInteger(address) && address >= 0;
@@ -262,7 +244,6 @@ export class BlockPool {
     return this.streams.slot(this.table.owner(block)).stream;
   }
 
-  /** Bytes of the largest free block, including cached ones. */
   largestFree(): number {
     let largest = this.cache.largestBytes();
     for (const slot of this.streams.slots()) {
@@ -337,12 +318,7 @@ export class BlockPool {
     this.counters.recount();
   }
 
-  /**
-   * Checks all blocks for corruption, waiting for the streams, and returns their number.
-   *
-   * @throws {TypeError} If the pool is not in debug mode, or a stream is being captured.
-   * @throws {MemoryCorruptionError} If there are violations.
-   */
+  /** Checks all blocks for corruption, waiting for the streams, and returns their number. */
   checkMemory(): number {
     if (this.guards !== undefined) return this.guards.check("check memory");
     throw new TypeError(
@@ -353,9 +329,6 @@ export class BlockPool {
 
   /**
    * Returns all memory, when no block is live any more. Waits for the streams, blocking this thread.
-   *
-   * @throws {TypeError} If a stream is being captured, when waiting is forbidden.
-   * @throws {MemoryCorruptionError} If debug mode finds corruption.
    */
   close(): void {
     const { capturing, lost, label } = this.upstream;
@@ -561,7 +534,6 @@ export class BlockPool {
     }
   }
 
-  /** Returns up to this many free bytes that are in no cache. */
   #reclaim(bytes: number): number {
     let returned = 0;
     for (const space of this.streams.returnableSpaces()) {

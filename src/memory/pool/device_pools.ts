@@ -37,7 +37,6 @@ export class DevicePool extends BlockPool {
   readonly expiry: PoolExpiry;
   readonly watch: MemoryWatch;
 
-  /** Makes a pool; {@linkcode createPool} connects it with its device. */
   constructor(upstream: NativeUpstream, settings: PoolSettings, lifetime: PoolLifetime) {
     super(upstream, settings, lifetime);
     this.expiry = new PoolExpiry(this, settings.cleanupInterval);
@@ -82,21 +81,12 @@ function poolsOn({ library, ordinal }: DevicePlace): DevicePools {
 /**
  * The pool of an opened device. It is made on first use, with settings from the environment, unless
  * {@linkcode openPool} has made it before. It is closed with the device.
- *
- * @throws {TypeError} If the device is disposed.
- * @throws {EnvironmentError} If a variable for pools is invalid.
  */
 export function poolOf(context: DeviceContext): DevicePool {
   return pools.get(context) ?? openPool(context, {});
 }
 
-/**
- * Makes the pool of an opened device that has none yet.
- *
- * @throws {TypeError | RangeError} If an option is wrong.
- * @throws {EnvironmentError} If a variable for pools is invalid.
- * @throws {OutOfMemoryError} If there is no memory for the initial size.
- */
+/** Makes the pool of an opened device that has none yet. */
 export function openPool(context: DeviceContext, options: MemoryPoolOptions): DevicePool {
   if (context.closed) throw new TypeError(`Cannot use ${context.label} as it is disposed`);
   const pool = createPool(context, options, context);
@@ -109,9 +99,6 @@ export function openPool(context: DeviceContext, options: MemoryPoolOptions): De
  * Makes a pool of a device. The caller closes it.
  *
  * @param lifetime The pool's owner, which exists while the pool is in use.
- * @throws {TypeError | RangeError} If an option is wrong.
- * @throws {EnvironmentError} If a variable for pools is invalid.
- * @throws {OutOfMemoryError} If there is no memory for the initial size.
  */
 export function createPool(
   context: DeviceContext,
@@ -174,7 +161,6 @@ export function drainPools(device: DevicePlace): void {
  * memory needs no more than peer access.
  *
  * @param accessor The ordinal of the other device, which has peer access.
- * @throws {CudaError} If the memory cannot be shared.
  */
 export function shareWith(device: DevicePlace, accessor: number): void {
   const { pools, accessors } = poolsOn(device);

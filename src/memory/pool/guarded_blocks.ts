@@ -156,12 +156,7 @@ export class GuardedBlocks implements PoolObserver {
     if (stream.captureToken === undefined) live.usedOn.add(stream);
   }
 
-  /**
-   * Frees a block after a check of its guards.
-   *
-   * @throws {MemoryCorruptionError} If it was freed already, which changes nothing, or there is
-   * another violation.
-   */
+  /** Frees a block after a check of its guards. */
   free(block: number): void {
     const live = this.#live.get(block);
     if (live === undefined) throw this.#doubleFree(block);
@@ -186,7 +181,6 @@ export class GuardedBlocks implements PoolObserver {
    * Checks and releases the quarantine; whether it held any block.
    *
    * @param action The action in the message.
-   * @throws {MemoryCorruptionError} If there are violations.
    */
   releaseHeld(action: string): boolean {
     const had = this.#held.length > 0;
@@ -195,12 +189,7 @@ export class GuardedBlocks implements PoolObserver {
     return had && this.#held.length === 0;
   }
 
-  /**
-   * Checks all blocks, live and freed, and returns their number.
-   *
-   * @throws {TypeError} If a stream is being captured.
-   * @throws {MemoryCorruptionError} If there are violations.
-   */
+  /** Checks all blocks, live and freed, and returns their number. */
   check(action: string): number {
     if (this.#pool.upstream.capturing) {
       throw new TypeError(`Cannot ${action} while a stream is being captured: do it afterwards`);

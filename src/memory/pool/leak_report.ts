@@ -97,8 +97,6 @@ export class LeakReport {
  * Reports the live buffers of a pool. Makes no native call.
  *
  * @param options.olderThan Limits the report to buffers allocated longer ago, in milliseconds.
- * @throws {TypeError} If an age is given and the pool does not track memory.
- * @throws {RangeError} If the age is out of range.
  */
 export function checkLeaks(
   pool: BlockPool,
@@ -136,7 +134,6 @@ export function warnOfLeaks(pool: BlockPool): void {
   });
 }
 
-/** The error for a request that a pool cannot serve. */
 export function outOfMemoryError(pool: BlockPool, bytes: number): OutOfMemoryError {
   const { settings, upstream } = pool;
   const { largestFree, fragmentation, pending } = pool.stats();
@@ -164,7 +161,6 @@ function largestSites(pool: BlockPool): OutOfMemoryError["topSites"] {
     .map(({ site, bytes, count }) => ({ site, bytes, count }));
 }
 
-/** Adds memory up by site, largest first. */
 function bySite<Site, Memory extends { readonly bytes: number; readonly requested: number }>(
   all: Iterable<Memory>,
   siteOf: (memory: Memory) => Site,

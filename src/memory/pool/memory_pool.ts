@@ -35,11 +35,7 @@ import { isLiveAddress, walkLive } from "./segment_walk.ts";
 /** The blocks of a pool, for the laboratory. */
 export let blocksOf: (pool: MemoryPool) => BlockPool;
 
-/**
- * The pool of a device, as the program sees it.
- *
- * @throws {TypeError} If the device is disposed.
- */
+/** The pool of a device, as the program sees it. */
 export let poolOfDevice: (context: DeviceContext) => MemoryPool;
 
 /** Stands for the options of a device's own pool, which exists already. */
@@ -86,7 +82,15 @@ class OwnLifetime implements PoolLifetime {
 
   #end(): void {
     if (this.#uses > 0 || this.#hasEnded) return;
-    if (isCapturing()) return this.#endAfterCapture();
+    // During a capture waiting for streams is forbidden.
+    if (isCapturing()) {
+      const captureEnded = () => {
+        stop();
+        this.#end();
+      };
+      const stop = observeCaptures({ captureBegun: () => {}, captureEnded });
+      return;
+    }
     const letGo = () => {
       this.#hasEnded = true;
       this.#context.release();
@@ -98,17 +102,6 @@ class OwnLifetime implements PoolLifetime {
       if (error instanceof MemoryCorruptionError) letGo();
       throw error;
     }
-  }
-
-  /** During a capture waiting for streams is forbidden. */
-  #endAfterCapture(): void {
-    const stop = observeCaptures({
-      captureBegun: () => {},
-      captureEnded: () => {
-        stop();
-        this.#end();
-      },
-    });
   }
 }
 

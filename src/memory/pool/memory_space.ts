@@ -53,7 +53,6 @@ export interface Segment {
   readonly unmapped: Set<number>;
 }
 
-/** A block and those behind it in its segment. */
 export function* blocksFrom(table: BlockTable, first: number): Generator<number> {
   for (let block = first; block !== 0; block = table.field(block, NEXT)) yield block;
 }
@@ -249,7 +248,6 @@ export abstract class MemorySpace {
 export class PlainSpace extends MemorySpace {
   protected override readonly minReturned = PLAIN_GRANULE;
 
-  /** The size of a segment for the request alone. */
   override growthFor(_kind: 0 | 1, units: number): number {
     return roundUpTo(units * UNIT, PLAIN_GRANULE);
   }
@@ -263,7 +261,6 @@ export class PlainSpace extends MemorySpace {
     return this.#take(kind, wanted) || (wanted > needed && this.#take(kind, needed));
   }
 
-  /** Frees the segment if the block is all of it. */
   protected override returnBlock(segment: Segment, block: number): number {
     if (!this.isWhole(block)) return 0;
     const { pool } = this;
@@ -311,7 +308,6 @@ export class VirtualSpace extends MemorySpace {
     return this.pool.upstream.granularity;
   }
 
-  /** The bytes that serving a request would map. */
   override growthFor(kind: 0 | 1, units: number, slot: StreamSlot): number {
     const { table, heap } = this.pool;
     const plan = this.#plan(kind, units, slot);
@@ -373,7 +369,6 @@ export class VirtualSpace extends MemorySpace {
     return this.pool.heap.find(this.common.index, LARGE, units);
   }
 
-  /** Releases reservations in which nothing is mapped. */
   override releaseAddresses(): void {
     const { table, upstream } = this.pool;
     for (const segment of this.segments) {
@@ -431,7 +426,6 @@ export class VirtualSpace extends MemorySpace {
     }
   }
 
-  /** The block if it is free for the slot's stream; else 0. */
   #usable(block: number, slot: StreamSlot): number {
     const { table } = this.pool;
     if (block === 0 || table.field(block, STATE) !== FREE) return 0;
@@ -515,7 +509,6 @@ export class VirtualSpace extends MemorySpace {
     segment.unmapped.add(block);
   }
 
-  /** Cuts the mapped part out of a block without memory. */
   #cutUnmapped(segment: Segment, block: number, skip: number, units: number): number {
     const { table } = this.pool;
     segment.unmapped.delete(block);

@@ -250,7 +250,6 @@ function checkNames(value: object, name: string, known: readonly string[]): void
   );
 }
 
-/** A size in bytes; `undefined` if the option is absent. */
 function readSize(value: unknown, name: string, minimum: number): number | undefined {
   if (value === undefined) return undefined;
   const zero = value === "0" ? 0 : undefined;
@@ -260,7 +259,6 @@ function readSize(value: unknown, name: string, minimum: number): number | undef
   throw refusal(`options.${name}`, allowed, value, "number", "string");
 }
 
-/** Returns a value if it is absent or right. */
 function checked<T>(
   value: unknown,
   name: string,
@@ -328,7 +326,6 @@ function readCleanup(
   return preset > 0 ? preset : DEFAULT_CLEANUP_INTERVAL;
 }
 
-/** The minimum of the limits in the options, the environment and the device. */
 function readLimit(
   options: MemoryPoolOptions,
   environment: PoolEnvironment,
@@ -367,9 +364,6 @@ function readInitial(
  * Resolves the settings of a pool.
  *
  * @param environment The variables; `environment` of `device_list.ts` outside of tests.
- * @throws {TypeError} If an option has the wrong type, or an unknown name.
- * @throws {RangeError} If an option is out of range.
- * @throws {EnvironmentError} If a variable is invalid, or requests more memory than there is.
  */
 export function resolvePoolSettings(
   options: MemoryPoolOptions,

@@ -212,7 +212,6 @@ export class PoolCounters {
     return this.#since(FIRST_COUNTER + COUNTERS.indexOf(counter));
   }
 
-  /** Counts a block that became live. */
   noteAllocated(kind: Kind, bytes: number, requested: number): void {
     const values = this.#values;
     raise(values, ALLOCATION << 3, kind, 1);
@@ -228,7 +227,6 @@ export class PoolCounters {
     values[(REQUESTED_BYTES << 3) + kind]! -= requested;
   }
 
-  /** Counts a request that a cached block served. */
   noteHit(kind: Kind, bytes: number): void {
     this.#values[FIRST_COUNTER]!++;
     this.noteUncached(kind, 1, bytes);
@@ -252,7 +250,6 @@ export class PoolCounters {
     this.#followActive();
   }
 
-  /** Counts memory taken from the device or, if negative, returned. */
   noteReserved(kind: Kind, bytes: number, isSegment: boolean): void {
     this.#add(RESERVED_BYTES, kind, bytes);
     if (isSegment) this.#add(SEGMENT, kind, Math.sign(bytes));
@@ -275,7 +272,6 @@ export class PoolCounters {
     this.#splitBytes[kind] = bytes;
   }
 
-  /** Starts peaks and totals again; current amounts stay. */
   reset(): void {
     this.recount();
     this.#followActive();
@@ -289,7 +285,6 @@ export class PoolCounters {
     }
   }
 
-  /** The statistics of a pool. Makes no native call. */
   statistics(pool: BlockPool): PoolStatistics {
     this.#followActive();
     this.recount();
@@ -348,7 +343,6 @@ export class PoolCounters {
     return this.#values[place]! - this.#base[place]!;
   }
 
-  /** Adds to a measure or, if negative, removes from it. */
   #add(measure: number, kind: Kind, amount: number): void {
     if (amount > 0) raise(this.#values, measure << 3, kind, amount);
     else this.#values[(measure << 3) + kind]! += amount;

@@ -86,7 +86,6 @@ export class PoolStreams {
     for (const slot of this.#slots) if (slot !== undefined) yield slot;
   }
 
-  /** The number of live streams, without captures. */
   get streamCount(): number {
     return this.#byStream.size;
   }
@@ -95,7 +94,6 @@ export class PoolStreams {
     return this.#spaces.values();
   }
 
-  /** The spaces with memory that may be returned to the device: all except graphs'. */
   *returnableSpaces(): Generator<MemorySpace> {
     for (const space of this.#spaces.values()) if (!this.#ofGraphs.has(space)) yield space;
   }
@@ -154,7 +152,6 @@ export class PoolStreams {
     demand([{ slot: owner, epoch }]);
   }
 
-  /** Counts the bytes that a slot freed, and marks it when they are many. */
   noteFreed(index: number, bytes: number): void {
     const slot = this.slot(index);
     slot.freedBytes += bytes;
@@ -336,7 +333,6 @@ export class PoolStreams {
     this.epochs[index] = epoch;
   }
 
-  /** Marks a slot if only a mark can show that its blocks are clean. */
   #mark(slot: StreamSlot, kind?: 0 | 1): void {
     if (slot.stream === undefined || slot.captured || slot.retired) return;
     if (this.#isLost(slot)) return;

@@ -13,7 +13,6 @@ export interface BlockView {
   readonly number: number;
   readonly address: number;
   readonly bytes: number;
-  /** The requested bytes, if it is live. */
   readonly requested: number;
   readonly state: "live" | "cached" | "free" | "pending" | "unmapped";
   /** The stream that owns it; `undefined` if any stream may have it. */
@@ -25,7 +24,6 @@ export interface SegmentView {
   readonly bytes: number;
   /** One allocation, or a range of addresses in which memory is mapped. */
   readonly kind: "plain" | "virtual";
-  /** The requests that it serves. */
   readonly purpose: "small" | "large" | "graph";
   /** Its blocks, by address. */
   readonly blocks: Iterable<BlockView>;

@@ -34,11 +34,9 @@ export class StreamSlot {
   /** The last epoch that needs a mark because a block of another stream waits for it. */
   demanded = 0;
   freedBytes = 0;
-  /** Marks that have not been reached, oldest first. */
   readonly marks: Mark[] = [];
   readonly spareEvents: number[] = [];
   retired = false;
-  /** Ends the notification of the stream's disposal. */
   stopListening: () => void = () => {};
 
   constructor(
@@ -58,12 +56,10 @@ export class StreamSlot {
     return this.epoch - ((this.epoch - bits) | 0);
   }
 
-  /** Whether everything freed up to an epoch is known to be unused. */
   isClean(epoch: number): boolean {
     return this.completed >= epoch;
   }
 
-  /** Marks everything up to the present epoch as clean. */
   complete(): void {
     this.completed = this.epoch;
   }
@@ -123,7 +119,6 @@ export function areMet(needs: Needs): boolean {
   return needs.every(({ slot, epoch }) => slot.isClean(epoch));
 }
 
-/** Requests the marks that show when needs are met. */
 export function demand(needs: Needs): void {
   for (const { slot, epoch } of needs) slot.demanded = Math.max(slot.demanded, epoch);
 }

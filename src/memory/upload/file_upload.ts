@@ -42,7 +42,6 @@ export interface FileRange {
  * Opens a file and checks a part of it; the caller closes the file.
  *
  * @param bytes The length of the part; the rest of the file if `undefined`.
- * @throws {RangeError} If the part exceeds the file.
  */
 export function openFileRange(
   context: DeviceContext,
@@ -128,11 +127,7 @@ export async function uploadFile<D extends DType = "uint8">(
   return await uploadRange(range, dtype, settings, action);
 }
 
-/**
- * Uploads a part of a file into a new buffer and closes the file.
- *
- * @throws {RangeError} If the part is not a whole number of elements.
- */
+/** Uploads a part of a file into a new buffer and closes the file. */
 export async function uploadRange<D extends DType>(
   range: FileRange,
   dtype: D,

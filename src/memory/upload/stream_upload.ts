@@ -150,7 +150,6 @@ class StreamTarget<D extends DType> implements Disposable {
    *
    * @param bytes The length, if known.
    * @param smallest The size of the first part of a stream of unknown length.
-   * @throws {RangeError} If the length is not a whole number of elements.
    */
   constructor(dtype: D, bytes: number | undefined, smallest: number) {
     elementsOf(bytes ?? 0, dtype, "bytes", ACTION);
@@ -169,7 +168,6 @@ class StreamTarget<D extends DType> implements Disposable {
     this.#whole = await task.allocate(this.#dtype, elementsOf(bytes, this.#dtype, "it", ACTION));
   }
 
-  /** Copies a chunk into slots, and sends full slots. */
   async add(task: UploadTask, chunk: Uint8Array): Promise<void> {
     const { slotBytes } = task.slots.limits;
     for (let taken = 0; taken < chunk.length;) {

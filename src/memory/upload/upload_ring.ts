@@ -37,7 +37,6 @@ const MAX_SLOTS = 1024;
 
 const rings = new WeakMap<DeviceContext, UploadRing>();
 
-/** Begins an upload through a ring. */
 export let beginUpload: (ring: UploadRing) => RunningUpload;
 /** Returns the default ring of a device, created on first use. */
 export let ringOfDevice: (context: DeviceContext) => UploadRing;
@@ -168,7 +167,6 @@ export class UploadRing implements AsyncDisposable {
 /** A running upload. Its disposal ends it. */
 export interface RunningUpload extends Disposable {
   readonly slots: UploadSlots;
-  /** The number of the upload, which orders its requests for slots. */
   readonly upload: number;
 }
 
@@ -214,7 +212,6 @@ export class UploadSlots {
    *
    * @param upload The number of the upload; lower numbers come first.
    * @returns `undefined` after the cancellation of the upload.
-   * @throws {RangeError | CudaError} If the host has no memory to pin.
    */
   take(upload: number): Promise<StagingSlab | undefined> {
     const { promise, resolve, reject } = Promise.withResolvers<StagingSlab | undefined>();
@@ -330,7 +327,6 @@ export class UploadSlots {
     this.#closeStream();
   }
 
-  /** Unpins all slots without blocking the event loop. */
   async closeAsync(): Promise<void> {
     for (const slots of [this.#free, this.#doubtful]) {
       for (; slots.length > 0; slots.pop()) await slots.at(-1)!.closeAsync();

@@ -50,8 +50,6 @@ export interface UploadSettings extends Pick<TransferOptions, "onProgress" | "si
  * Checks the options of an upload.
  *
  * @param action The action in error messages.
- * @throws {TypeError} If an option has the wrong type or device, or a stream is captured.
- * @throws The signal's reason, if it is aborted already.
  */
 export function uploadSettings(
   context: DeviceContext,
@@ -90,7 +88,6 @@ export function uploadSettings(
  * Converts bytes to elements.
  *
  * @param what The subject of the error message.
- * @throws {RangeError} If the bytes are not a multiple of the element size.
  */
 export function elementsOf(bytes: number, dtype: DType, what: string, action: string): number {
   const size = bytesPerElement(dtype);
@@ -100,7 +97,6 @@ export function elementsOf(bytes: number, dtype: DType, what: string, action: st
   );
 }
 
-/** A running upload. */
 export class UploadTask {
   readonly slots: UploadSlots;
   readonly #upload: number;
@@ -136,7 +132,6 @@ export class UploadTask {
     this.slots.cancel(this.#upload);
   }
 
-  /** Waits for a slot; `undefined` after a failure. */
   async take(): Promise<StagingSlab | undefined> {
     if (this.failure.aborted) return undefined;
     const slot = await this.slots.take(this.#upload);
@@ -186,8 +181,6 @@ export class UploadTask {
   /**
    * Allocates a target buffer without blocking the event loop. It belongs to the caller's stream:
    * that stream may still use the memory, and the copies of the upload wait for it.
-   *
-   * @throws {OutOfMemoryError} If the device has no room.
    */
   async allocate<D extends DType>(dtype: D, length: number): Promise<DeviceBuffer<D>> {
     const { stream } = this.#settings;
@@ -218,7 +211,6 @@ export class UploadTask {
  *
  * @param totalBytes The length, if known.
  * @param act Takes, fills and sends slots; resolves after the last.
- * @throws The first failure.
  */
 export async function runUpload(
   settings: UploadSettings,
