@@ -101,23 +101,16 @@ function mebibytes(bytes: number): string {
 }
 
 function memorySituation(details: OutOfMemoryDetails): string {
+  const { free, total, largestBlock, fragmentation, pendingBytes, topSites = [] } = details;
   const parts = [
-    details.total === 0
-      ? "free memory is not known"
-      : `${mebibytes(details.free)} of ${mebibytes(details.total)} are free`,
-    details.largestBlock === undefined
-      ? ""
-      : `the largest free block is ${mebibytes(details.largestBlock)}`,
-    details.fragmentation === undefined
-      ? ""
-      : `fragmentation is ${(details.fragmentation * 100).toFixed(0)} %`,
-    details.pendingBytes === undefined
-      ? ""
-      : `${mebibytes(details.pendingBytes)} wait for their streams`,
-    ...(details.topSites ?? []).slice(0, SITES_IN_MESSAGE)
+    total === 0 ? "free memory is not known" : `${mebibytes(free)} of ${mebibytes(total)} are free`,
+    largestBlock !== undefined && `the largest free block is ${mebibytes(largestBlock)}`,
+    fragmentation !== undefined && `fragmentation is ${(fragmentation * 100).toFixed(0)} %`,
+    pendingBytes !== undefined && `${mebibytes(pendingBytes)} wait for their streams`,
+    ...topSites.slice(0, SITES_IN_MESSAGE)
       .map(({ site, bytes, count }) => `${site} holds ${mebibytes(bytes)} in ${count}`),
   ];
-  return parts.filter((part) => part !== "").join(", ");
+  return parts.filter((part) => part !== false).join(", ");
 }
 
 /** Advice for the figures; undefined for that of the status. */
@@ -171,19 +164,9 @@ export class OutOfMemoryError extends CudaError {
   constructor(
     details:
       & Pick<OutOfMemoryError, "action" | "requested" | "free" | "total">
+      & Partial<Pick<OutOfMemoryError, "code" | "call" | "device" | "detail" | "cause">>
       & Partial<
-        Pick<
-          OutOfMemoryError,
-          | "code"
-          | "call"
-          | "device"
-          | "detail"
-          | "cause"
-          | "largestBlock"
-          | "fragmentation"
-          | "pendingBytes"
-          | "topSites"
-        >
+        Pick<OutOfMemoryError, "largestBlock" | "fragmentation" | "pendingBytes" | "topSites">
       >,
   ) {
     const situation = memorySituation(details);

@@ -46,25 +46,16 @@ export function parseBuildRecord(text: string): BuildRecord {
     );
   }
   const field = (name: string): string => String(record[name] ?? "unknown");
-  return {
-    kind,
-    compiler: field("compiler"),
-    architectures: field("architectures"),
-    sourceHash: field("sourceHash"),
-    flags: field("flags"),
-  };
+  const [compiler, architectures] = [field("compiler"), field("architectures")];
+  return { kind, compiler, architectures, sourceHash: field("sourceHash"), flags: field("flags") };
 }
 
 /** Thrown for a file that is not a usable native library. */
 export class LibraryOpenError extends Error {
-  /** The name of the class. */
   override readonly name: string = "LibraryOpenError";
-  /** The file. */
   readonly path: string;
-  /** The kind of the failure. */
   readonly reason: "missing" | "permission" | "unloadable" | "abi" | "handshake";
 
-  /** Creates the error with a complete message. */
   constructor(path: string, reason: LibraryOpenError["reason"], message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
     this.path = path;

@@ -44,16 +44,14 @@ export function libraryFileName(kind: LibraryKind, os: string = Deno.build.os): 
 }
 
 /** The kind of a library with a standard file name; undefined for other names. */
-export function libraryKindOfName(name: string): LibraryKind | undefined {
+function libraryKindOfName(name: string): LibraryKind | undefined {
   const match = /^libgridstride_(cuda|host)\.(?:so|dylib)(?:\.[0-9.]+)?$/.exec(name);
   return match === null ? undefined : match[1] as LibraryKind;
 }
 
 /** A file that may be the library. */
 export interface LibraryCandidate {
-  /** The absolute path. */
   readonly path: string;
-  /** The source of the path. */
   readonly origin: "load({ path })" | "GRIDSTRIDE_LIBRARY" | "build directory" | "user cache";
   /** The root of the user cache if the file lies in it: its owner must be checked. */
   readonly cacheRoot?: string;
@@ -65,11 +63,8 @@ export interface LocateOptions {
   readonly path?: string | URL;
   /** The folder of `mod.ts`, with a slash at its end. */
   readonly packageRoot?: URL;
-  /** The operating system, as `Deno.build.os`. */
   readonly os?: string;
-  /** The processor and system, as `Deno.build.target`. */
   readonly target?: string;
-  /** Reads an environment variable. */
   readonly environment?: EnvironmentReader;
   /** The base of relative paths. */
   readonly workingDirectory?: () => string;

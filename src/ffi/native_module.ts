@@ -105,20 +105,15 @@ export function moduleKernel(
   return call(library, "gs_module_kernel", { action }, ...inputs)[0]!;
 }
 
-export interface ModuleVariable {
-  /** Its address, which is valid until the module is unloaded. */
-  readonly address: number;
-  readonly bytes: number;
-}
-
 /**
- * A `__device__` or `__constant__` variable of a module; undefined if there is none of that name.
+ * The memory of a `__device__` or `__constant__` variable until the module is unloaded; undefined if
+ * there is none of that name.
  */
 export function moduleVariable(
   library: NativeLibrary,
   module: number,
   name: string,
-): ModuleVariable | undefined {
+): { address: number; bytes: number } | undefined {
   const action = `find variable ${name}`;
   const status = callStatus(library, "gs_module_variable", action, module, cString(name));
   if (status === NOT_FOUND) return undefined;

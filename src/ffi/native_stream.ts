@@ -130,13 +130,7 @@ export const CAPTURE_MODES: Readonly<Record<CaptureMode, number>> = {
   "relaxed": 2,
 };
 
-export interface CaptureState {
-  /** `spoilt` after a forbidden call: the end of the capture will fail. */
-  readonly status: "none" | "active" | "spoilt";
-  /** The number of an active capture, unique in the process. */
-  readonly id: number;
-}
-
+/** `spoilt` after a forbidden call: the end of the capture will fail. */
 const CAPTURE_STATUSES = ["none", "active", "spoilt"] as const;
 
 export function beginCapture(
@@ -155,11 +149,12 @@ export function endCapture(library: NativeLibrary, device: number, stream: numbe
   return call(library, "gs_stream_capture_end", context, stream)[0]!;
 }
 
+/** The state of a stream's capture, and its number, which is unique in the process. */
 export function queryCapture(
   library: NativeLibrary,
   device: number,
   stream: number,
-): CaptureState {
+): { status: typeof CAPTURE_STATUSES[number]; id: number } {
   const context = { action: "query the capture of a stream", device };
   const [status, id] = call(library, "gs_stream_capture_query", context, stream);
   return { status: CAPTURE_STATUSES[status!] ?? "none", id: id! };

@@ -8,25 +8,18 @@ import {
   type ReplayResult,
 } from "../../src/lab/memory/mod.ts";
 import { SMALL_SNAPSHOT } from "../lab/memory/report/small_snapshot.ts";
-import { runCommandLine } from "../support/subprocess.ts";
+import { runCommandLine, type SubprocessResult } from "../support/subprocess.ts";
+import { TemporaryDirectory } from "../support/temporary_file.ts";
 import { assertFails } from "./in_process.ts";
 
 /** Runs `memory report` on a file with this content. */
 async function report(
   content: string,
   args: (folder: string) => readonly string[],
-  check: (
-    result: Awaited<ReturnType<typeof runCommandLine>>,
-    folder: string,
-  ) => void | Promise<void>,
+  check: (result: SubprocessResult, folder: string) => void | Promise<void>,
 ): Promise<void> {
-  const folder = await Deno.makeTempDir();
-  try {
-    await Deno.writeTextFile(`${folder}/snapshot.json`, content);
-    await check(await runCommandLine(["memory", "report", ...args(folder)]), folder);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  using folder = TemporaryDirectory.of({ "snapshot.json": content });
+  await check(await runCommandLine(["memory", "report", ...args(folder.path)]), folder.path);
 }
 
 const TEXT = JSON.stringify(SMALL_SNAPSHOT);
@@ -129,19 +122,10 @@ const TRACE = "gridstride memory trace 1\n# Three blocks.\na 0 3000000 0\nf 0\na
 
 /** Runs `gridstride memory` in a folder with these files. */
 async function memory(args: readonly string[], files: Readonly<Record<string, string>> = {}) {
-  const directory = await Deno.makeTempDir();
-  try {
-    const paths = new Map<string, string>();
-    for (const [name, text] of Object.entries(files)) {
-      const path = `${directory}/${name}`;
-      await Deno.writeTextFile(path, text);
-      paths.set(name, path);
-    }
-    const given = args.map((argument) => paths.get(argument) ?? argument);
-    return { ...await runCommandLine(["memory", ...given]), paths };
-  } finally {
-    await Deno.remove(directory, { recursive: true });
-  }
+  using folder = TemporaryDirectory.of(files);
+  const paths = new Map(Object.keys(files).map((name) => [name, `${folder.path}/${name}`]));
+  const given = args.map((argument) => paths.get(argument) ?? argument);
+  return { ...await runCommandLine(["memory", ...given]), paths };
 }
 
 Deno.test("`memory replay --json` prints a row for each policy", async () => {

@@ -7,12 +7,7 @@ import {
   verifyCachedFile,
   versionedCacheDirectory,
 } from "../../src/ffi/cache_directory.ts";
-
-/** A temporary directory that is removed at the end of its scope. */
-function temporaryDirectory(): { path: string } & Disposable {
-  const path = Deno.makeTempDirSync();
-  return { path, [Symbol.dispose]: () => Deno.removeSync(path, { recursive: true }) };
-}
+import { TemporaryDirectory } from "../support/temporary_file.ts";
 
 function mode(path: string): number {
   return Deno.lstatSync(path).mode! & 0o777;
@@ -35,7 +30,7 @@ Deno.test("`ownershipProblem()` refuses links, other owners and shared write acc
 });
 
 Deno.test("`makeCacheDirectory()` creates missing directories for their user alone", () => {
-  using temporary = temporaryDirectory();
+  using temporary = new TemporaryDirectory();
   const root = join(temporary.path, "a", "gridstride");
   const directory = versionedCacheDirectory(root, "1.2.3", "triple");
   assertEquals(directory, join(root, "1.2.3", "triple"));
@@ -45,7 +40,7 @@ Deno.test("`makeCacheDirectory()` creates missing directories for their user alo
 });
 
 Deno.test("`verifyCachedFile()` refuses a cache that others can write to", () => {
-  using temporary = temporaryDirectory();
+  using temporary = new TemporaryDirectory();
   const root = join(temporary.path, "gridstride");
   const directory = join(root, "version");
   makeCacheDirectory(root, directory);
@@ -65,7 +60,7 @@ Deno.test("`verifyCachedFile()` refuses a cache that others can write to", () =>
 });
 
 Deno.test("`makeCacheDirectory()` refuses a link", () => {
-  using temporary = temporaryDirectory();
+  using temporary = new TemporaryDirectory();
   const root = join(temporary.path, "gridstride");
   Deno.mkdirSync(join(temporary.path, "elsewhere"), { mode: 0o700 });
   Deno.symlinkSync(join(temporary.path, "elsewhere"), root);
@@ -73,7 +68,7 @@ Deno.test("`makeCacheDirectory()` refuses a link", () => {
 });
 
 Deno.test("`verifyCachedFile()` throws NotFound for a missing file", () => {
-  using temporary = temporaryDirectory();
+  using temporary = new TemporaryDirectory();
   const root = join(temporary.path, "gridstride");
   makeCacheDirectory(root, root);
   assertThrows(() => verifyCachedFile(root, join(root, "x.so")), Deno.errors.NotFound);
@@ -83,7 +78,7 @@ Deno.test("`verifyCachedFile()` throws NotFound for a missing file", () => {
 });
 
 Deno.test("`verifyCachedFile()` refuses a file outside the root", () => {
-  using temporary = temporaryDirectory();
+  using temporary = new TemporaryDirectory();
   assertThrows(
     () => verifyCachedFile(join(temporary.path, "root"), join(temporary.path, "x.so")),
     RangeError,

@@ -3,12 +3,9 @@ import { CacheDirectoryError } from "../../src/ffi/cache_directory.ts";
 import {
   buildCommand,
   libraryCandidates,
+  libraryFileName,
   LibraryNotFoundError,
   type LocateOptions,
-} from "../../src/ffi/locate.ts";
-import {
-  libraryFileName,
-  libraryKindOfName,
   UnsupportedPlatformError,
 } from "../../src/ffi/locate.ts";
 import { VERSION } from "../../src/ffi/version.ts";
@@ -130,15 +127,6 @@ Deno.test("`libraryFileName()` supports Linux and macOS, and suggests WSL2 on Wi
     const error = assertThrows(() => libraryFileName("host", os), UnsupportedPlatformError);
     assertStringIncludes(error.message, `it is ${os}`);
     assertEquals(error.message.includes("WSL2"), os === "windows");
-  }
-});
-
-Deno.test("`libraryKindOfName()` recognizes exact names only", () => {
-  assertEquals(libraryKindOfName("libgridstride_cuda.so"), "cuda");
-  assertEquals(libraryKindOfName("libgridstride_host.dylib"), "host");
-  assertEquals(libraryKindOfName("libgridstride_host.so.1"), "host");
-  for (const name of ["libgridstride_metal.so", "xlibgridstride_host.so", "host.so", ""]) {
-    assertEquals(libraryKindOfName(name), undefined);
   }
 });
 

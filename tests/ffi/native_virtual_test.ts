@@ -111,7 +111,7 @@ testVirtual(
   },
 );
 
-testVirtual("memory that is not there is an answer: 0 or false, and nothing has changed", () => {
+testVirtual("`mapMemory()` and others return 0 or false without room, and change nothing", () => {
   const before = resourceTally(library);
   const { total } = deviceMemory(library, ordinal);
   assertEquals(tryAllocateMemory(library, ordinal, 2 * total), 0);

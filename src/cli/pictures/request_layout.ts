@@ -16,16 +16,6 @@ export interface ByteSpan {
   readonly to: number;
 }
 
-export interface SectorRequest {
-  readonly firstByte: bigint;
-  /** Addresses of the sectors relative to the first one, in ascending order. */
-  readonly sectors: readonly bigint[];
-  readonly lanes: readonly (ByteSpan & { readonly lane: number })[];
-  /** The bytes of all lanes, without overlap. */
-  readonly used: readonly ByteSpan[];
-  readonly usedShare: number;
-}
-
 /** Splits indices into warps; elements of 12 bytes are three accesses of 4 bytes each. */
 function* accesses(indices: readonly number[], elementBytes: number) {
   const parts = elementBytes === 12 ? 3 : 1;
@@ -40,12 +30,18 @@ function* accesses(indices: readonly number[], elementBytes: number) {
   }
 }
 
-/** The requests of indices to global memory, with element 0 at the byte `offset`. */
+export type SectorRequest = ReturnType<typeof sectorRequests>[number];
+export type BankRequest = ReturnType<typeof bankRequests>[number];
+
+/**
+ * The requests of indices to global memory, with element 0 at the byte `offset`: the bytes of each
+ * lane, and of all lanes without overlap. The addresses of `sectors` are relative to the first one.
+ */
 export function sectorRequests(
   indices: readonly number[],
   elementBytes: number,
   offset: number,
-): SectorRequest[] {
+) {
   return [...accesses(indices, elementBytes)].map(({ addresses, accessBytes }) => {
     const spans = addresses.flatMap((address, lane) => {
       const place = address + BigInt(offset);
@@ -95,15 +91,8 @@ export interface BankAccess {
   readonly wavefront: number;
 }
 
-export interface BankRequest {
-  readonly accesses: readonly BankAccess[];
-  /** Lanes that are served together: 32, 16 for elements of 8 bytes, or 8 for 16 bytes. */
-  readonly group: number;
-  readonly wavefronts: number;
-  readonly idealWavefronts: number;
-}
-
-export function bankRequests(indices: readonly number[], elementBytes: number): BankRequest[] {
+/** The requests of indices to shared memory; `group` lanes are served together. */
+export function bankRequests(indices: readonly number[], elementBytes: number) {
   return [...accesses(indices, elementBytes)].map(({ addresses, accessBytes }) => {
     const words = Math.max(1, accessBytes / WORD_BYTES);
     const group = LANES / words;

@@ -11,27 +11,22 @@ import * as Plot from "@observablehq/plot";
 import { parseHTML } from "linkedom";
 import type { Picture } from "../picture_file.ts";
 
-export const COLORS = {
-  surface: "#ffffff",
-  ink: "#1b1f24",
-  muted: "#59636e",
-  grid: "#d5dae0",
-  used: "#0072b2",
-  shared: "#b9d9ec",
-  unused: "#f6d3b0",
-  accent: "#c2410c",
+/** The colors of the light and of the dark scheme. */
+const SCHEMES = {
+  surface: ["#ffffff", "#14171b"],
+  ink: ["#1b1f24", "#e6e9ec"],
+  muted: ["#59636e", "#9aa4af"],
+  grid: ["#d5dae0", "#343b43"],
+  used: ["#0072b2", "#4fb0ee"],
+  shared: ["#b9d9ec", "#1d4966"],
+  unused: ["#f6d3b0", "#5d3c1d"],
+  accent: ["#c2410c", "#ff9a5c"],
 } as const;
 
-const DARK: Readonly<Record<keyof typeof COLORS, string>> = {
-  surface: "#14171b",
-  ink: "#e6e9ec",
-  muted: "#9aa4af",
-  grid: "#343b43",
-  used: "#4fb0ee",
-  shared: "#1d4966",
-  unused: "#5d3c1d",
-  accent: "#ff9a5c",
-};
+/** The colors of the light scheme. */
+export const COLORS = Object.fromEntries(
+  Object.entries(SCHEMES).map(([name, [light]]) => [name, light]),
+) as { readonly [Name in keyof typeof SCHEMES]: string };
 
 export const MARGIN = 24;
 const TITLE_SIZE = 18;
@@ -134,13 +129,12 @@ export function pictureOf(
   const { height } = size;
   const width = Math.ceil(Math.max(size.width, 2 * MARGIN + textWidth(caption, 13)));
   const description = advice === "" ? `${caption}.` : `${caption}. ${advice}`;
-  const rules = Object.entries(COLORS).flatMap(([name, light]) => {
-    const dark = DARK[name as keyof typeof COLORS];
-    return ["fill", "stroke"].map((part) => `[${part}="${light}"] { ${part}: ${dark} }`);
-  });
+  const rules = Object.values(SCHEMES).flatMap(([light, dark]) =>
+    ["fill", "stroke"].map((part) => `[${part}="${light}"] { ${part}: ${dark} }`)
+  );
   const style = `svg { color: ${COLORS.ink} }
 @media (prefers-color-scheme: dark) {
-svg { color: ${DARK.ink} }
+svg { color: ${SCHEMES.ink[1]} }
 ${rules.join("\n")}
 }`;
   const svg = element(

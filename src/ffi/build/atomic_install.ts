@@ -6,13 +6,6 @@
 
 import { basename, dirname, extname, join } from "node:path";
 
-/** A name beside `path`, with its extension, that no other process or call uses. */
-export function temporaryName(path: string): string {
-  const extension = extname(path);
-  const stem = basename(path, extension);
-  return join(dirname(path), `.${stem}.${Deno.pid}.${crypto.randomUUID()}${extension}`);
-}
-
 /**
  * Writes a file under a temporary name and renames it if that succeeded; a reader of `path` sees the
  * old file or the new one, whole.
@@ -21,7 +14,9 @@ export async function install<Result>(
   path: string,
   write: (temporary: string) => Promise<Result>,
 ): Promise<Result> {
-  const temporary = temporaryName(path);
+  const extension = extname(path);
+  const name = `.${basename(path, extension)}.${Deno.pid}.${crypto.randomUUID()}${extension}`;
+  const temporary = join(dirname(path), name);
   try {
     const result = await write(temporary);
     await Deno.rename(temporary, path);

@@ -7,12 +7,7 @@
 import { delimiter, isAbsolute, join } from "node:path";
 import type { EnvironmentReader } from "../granted_environment.ts";
 
-export interface ProgramOutput {
-  readonly success: boolean;
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+export type ProgramOutput = Awaited<ReturnType<typeof runProgram>>;
 
 /** Whether the path is a file this user can start. */
 export function isExecutable(path: string): boolean {
@@ -53,7 +48,7 @@ export async function runProgram(
   args: readonly string[],
   cwd?: string,
   env: Readonly<Record<string, string>> = {},
-): Promise<ProgramOutput> {
+) {
   const [program, ...first] = command;
   const output = await new Deno.Command(program!, {
     args: [...first, ...args],

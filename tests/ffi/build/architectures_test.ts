@@ -1,7 +1,6 @@
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import {
   type ArchitectureContext,
-  architectureFlags,
   architectureName,
   chooseArchitectures,
   parseArchitectures,
@@ -104,14 +103,4 @@ Deno.test("`chooseArchitectures()` throws when an architecture cannot be built",
   assertStringIncludes(message({ list: "70" }), "nvcc 13.0.88 compiles for 75, 80");
   assertStringIncludes(message({ list: "native" }), "reports no GPU");
   assertStringIncludes(message({ present: [61] }), "it has 6.1");
-});
-
-Deno.test("`architectureFlags()` separates machine code and PTX", () => {
-  const { listed } = parseArchitectures("90a compute_80", "CUDA_ARCH");
-  assertEquals(architectureFlags(listed), [
-    "-gencode",
-    "arch=compute_90a,code=sm_90a",
-    "-gencode",
-    "arch=compute_80,code=compute_80",
-  ]);
 });
