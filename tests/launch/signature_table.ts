@@ -33,11 +33,6 @@ flags
   ],
   ["f(const int n, int const m, __grid_constant__ const int g)", "int32, int32, int32"],
   ["f(void* a, const void* b, void const *c, void*)", "void*, const void*, const void*, void*"],
-  ["f(bool a, _Bool b, bool* c, const bool* d)", "bool, bool, bool*, const bool*"],
-  ["f(half a, __half b, half* c)", "float16, float16, float16*"],
-  ["f(bfloat16 a, __nv_bfloat16 b, nv_bfloat16* c)", "bfloat16, bfloat16, bfloat16*"],
-  ["f(const __nv_fp8_e4m3* a, __nv_fp8_e5m2* b)", "const float8_e4m3*, float8_e5m2*"],
-  ["f(char a, signed char b, unsigned char c, char* d)", "int8, int8, uint8, int8*"],
   [
     "f(float4 a, const float4* b, int2 c, double1 d, ushort2* f, ulong4_32a g, half2 h, dim3 i)",
     "float32x4, const float32*, int32x2, float64x1, int16*, uint64x4, float16x2, uint32x3",

@@ -100,6 +100,8 @@ export const C_TYPE_WORDS: ReadonlySet<string> = new Set(
   [...Object.keys(C_TYPES), "void"].flatMap((spelling) => spelling.split(" ")),
 );
 
+// Words beside a type, before its name, with parentheses, and behind a pointer's star: none changes how
+// an argument is passed.
 const IGNORED = ["volatile", "__grid_constant__"] as const;
 const ELABORATED = ["struct", "class", "union", "typename"] as const;
 const ATTRIBUTES = [
@@ -113,16 +115,9 @@ const ATTRIBUTES = [
 ] as const;
 const RESTRICT = ["restrict", "__restrict", "__restrict__"] as const;
 
-/** A word beside a type that does not change how an argument is passed. */
 export type IgnoredQualifier = (typeof IGNORED)[number];
-
-/** A word before a type's name. */
 export type ElaboratedWord = (typeof ELABORATED)[number];
-
-/** Words with parentheses that do not change how a kernel is called. */
 export type AttributeWords = typeof ATTRIBUTES;
-
-/** A word that promises that a pointer is the only way to its memory. */
 export type RestrictQualifier = (typeof RESTRICT)[number];
 
 export const IGNORED_QUALIFIERS: ReadonlySet<string> = new Set(IGNORED);

@@ -10,7 +10,6 @@ import { type Declaration, declaratorsOf, membersOf } from "./declarations.ts";
 import type { SourceContext } from "./source_context.ts";
 
 const MEMORY = "GS_HOST_DYNAMIC_SHARED";
-
 const MAX_CLASSES = 64;
 
 /** Words of such a declaration that are no part of the type. */

@@ -69,10 +69,7 @@ export function readStructs(
     );
   }
   requireObject(options, "options", "read structs");
-  const { defines, headers } = compileSettings({
-    ...(options.defines === undefined ? {} : { defines: options.defines }),
-    ...(options.headers === undefined ? {} : { headers: options.headers }),
-  });
+  const { defines, headers } = compileSettings(options);
   const directives: HeaderDirectives = new Map();
   const contexts = [...headers.values(), source]
     .map((text) => readSource(text, { defines, headers }, directives));

@@ -66,15 +66,6 @@ Deno.test("readDeviceSource() leaves out host code and nothing else", () => {
   }
 });
 
-Deno.test("readDeviceSource() leaves out host functions of classes for devices", () => {
-  const source = "struct V { float x; V(float a) : x(a) {} __device__ float f() { return x; } " +
-    "static void run() { k<<<1, 2>>>(); } V(const V&) = default; std::string s() const; };";
-  assertStrictEquals(
-    left(source),
-    "struct V { float x; __device__ float f() { return x; } V(const V&) = default; };",
-  );
-});
-
 Deno.test("readDeviceSource() leaves out host headers, unless the program brings them", () => {
   const source =
     '#include <iostream>\n#include <vector> // a\n#include <cmath>\n#include "vector"\n';
