@@ -71,7 +71,6 @@ const multiply = module.kernel("multiply");
 type Three = [x: number, y: number, z: number];
 const COVERAGES = ["exact", "stride", "linear"] as const;
 
-/** A kernel on a device with limits that small problems reach. */
 function on(kernel: typeof visit, most: Three, multiprocessorCount = 3) {
   const [x, y, z] = most;
   const info = {

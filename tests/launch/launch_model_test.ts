@@ -8,7 +8,6 @@ import fc from "fast-check";
 import { KERNELS } from "./launch_reference.ts";
 import { LaunchWorld } from "./launch_world.ts";
 
-/** Something that happens. */
 type Step = (world: LaunchWorld) => void;
 
 const kernel = fc.nat(KERNELS.length - 1);

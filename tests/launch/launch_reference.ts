@@ -42,7 +42,6 @@ export interface Weights {
   readonly shift: readonly [number, number];
 }
 
-/** A launch. */
 export interface ReferenceLaunch {
   readonly device: number;
   readonly stream: number;
@@ -52,13 +51,11 @@ export interface ReferenceLaunch {
   readonly args: readonly unknown[];
 }
 
-/** The three extents of a number or a list. */
 function sides(extents: unknown): number[] {
   const list = typeof extents === "number" ? [extents] : extents as number[];
   return [list[0]!, list[1] ?? 1, list[2] ?? 1];
 }
 
-/** The slots of an argument, and whether they are marked as raw. */
 function argumentSlots(rule: ArgumentRule, value: unknown): [Float64Array, boolean] {
   switch (rule) {
     case "wide":

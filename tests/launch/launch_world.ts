@@ -15,12 +15,10 @@ import { type ArgumentRule, KERNELS, referenceBlock, usedSlots } from "./launch_
 import { type LaunchedKernel, RecordedLaunches } from "./recorded_launches.ts";
 import { placeOfBuffer } from "../../src/memory/device_buffer.ts";
 
-/** The outcome of a launch. */
 type Outcome = { readonly error: string } | { readonly block: BigUint64Array };
 
 const structs = [defineStruct("Weights", { scale: "float", shift: "int[2]" })];
 
-/** Extents, good and bad. */
 const EXTENTS: readonly unknown[] = [
   ...[1, 2, 2, 3, 64, [1], [2], [2, 3], [1, 2, 3], new Float32Array(1), 1],
   ...[0, -0, NaN, 1.5, 2 ** 31, "2", [], [0], [1, 1, 1, 1], [2, NaN], null, undefined, 2n],
@@ -30,12 +28,10 @@ const EXTENTS: readonly unknown[] = [
 /** Arguments that are none for any parameter, or only for few. */
 const ODD: readonly unknown[] = [undefined, undefined, "1", Symbol.iterator, [], {}, NaN, -0, 1n];
 
-/** Has a property take a step when it is read. */
 function trapped<Value extends object>(key: string | number, value: Value, step: () => number) {
   return Object.defineProperty(value, key, { get: step });
 }
 
-/** Has a configuration take a step when it is read. */
 function trapConfig(config: object, place: number, step: () => number): void {
   if (place === 3) Object.assign(config, { grid: trapped(0, [1, 7], step) });
   else if (place === 4) Object.assign(config, { block: trapped(1, [3, 1], step) });
@@ -105,7 +101,6 @@ export class LaunchWorld implements Disposable {
     for (const config of this.#configs) if (config.stream === before) config.stream = stream;
   }
 
-  /** Changes a field of a configuration in place. */
   configure(at: number, field: string, choice: number): void {
     const config = this.#configs[at]!;
     const values: Readonly<Record<string, readonly unknown[]>> = {
@@ -132,7 +127,6 @@ export class LaunchWorld implements Disposable {
     args[at] = isOdd ? ODD[choice % ODD.length] : this.#fitting(rules[at]!, choice);
   }
 
-  /** Changes what arrays and objects hold that are arguments. */
   changeInPlace(value: number): void {
     for (const vector of this.#vectors) vector[value % 4] = value / 8;
     this.#foreign.address = 512 + 16 * value;
@@ -141,7 +135,6 @@ export class LaunchWorld implements Disposable {
     weights.shift[value % 2] = value % 5 === 0 ? 0.5 : value;
   }
 
-  /** Starts or stops listening to launches. */
   listen(): void {
     if (this.#stopListening !== undefined) return this.#stopHearing();
     const { context } = this.#recorded;
@@ -156,12 +149,10 @@ export class LaunchWorld implements Disposable {
     });
   }
 
-  /** Has the next launches fail in the library, or no longer. */
   setStatus(status: number): void {
     this.#recorded.status = status;
   }
 
-  /** Captures what steps do. */
   capture(at: number, steps: () => void): void {
     const stream = this.#streams[at]!;
     if (stream.captureToken !== undefined) return steps();
@@ -312,7 +303,6 @@ export class LaunchWorld implements Disposable {
     this.#stopListening = undefined;
   }
 
-  /** Gives everything back. */
   [Symbol.dispose](): void {
     this.#stopHearing();
     for (const buffer of this.#buffers) buffer.free();

@@ -8,13 +8,9 @@ import { capabilityLimits } from "../../src/hardware/capability_limits.ts";
 import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_limits.ts";
 import type { OccupancyLimits } from "../../src/launch/occupancy_rules.ts";
 
-/** A device and what a block takes of it. */
 export interface OccupancyCase {
-  /** The compute capability. */
   readonly capability: string;
-  /** Its limits. */
   readonly limits: OccupancyLimits;
-  /** What a block takes, in full. */
   readonly usage: {
     readonly threadsPerBlock: number;
     readonly registersPerThread: number;

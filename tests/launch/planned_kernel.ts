@@ -26,7 +26,6 @@ export function plannedKernel(info: DeviceInfo, changes: Record<string, number> 
   return { name: "kernel", context: { info }, attributes };
 }
 
-/** Extents along x, y and z. */
 export function threeExtents(extents: LaunchConfig["grid"]): number[] {
   const [x = 1, y = 1, z = 1] = typeof extents === "number" ? [extents] : extents;
   return [x, y, z];

@@ -13,23 +13,18 @@ import { parseSignature } from "../../src/launch/signature/signature.ts";
 import type { StructTypes } from "../../src/launch/signature/struct_type.ts";
 import { device } from "../support/device.ts";
 
-/** A kernel without types. */
 export interface LaunchedKernel {
-  /** Launches it. */
   launch(config: unknown, ...args: readonly unknown[]): void;
 }
 
 /** The device of the tests, over a library that records launches. */
 export class RecordedLaunches implements Disposable {
-  /** The device. */
   readonly context: DeviceContext;
   /** The library's handle of the kernel that all launches are said to be of. */
   readonly kernelId: number;
-  /** What launches return. */
   status = 0;
   #blocks: BigUint64Array[] = [];
 
-  /** Opens it. */
   constructor() {
     const { library, ordinal, info } = device.context;
     const record = () => {
@@ -44,7 +39,6 @@ export class RecordedLaunches implements Disposable {
     this.kernelId = findKernel(library, "empty")!;
   }
 
-  /** A new kernel of any signature. */
   kernel(signature: string, owner?: KernelOwner, structs?: StructTypes): LaunchedKernel {
     const parsed = parseSignature(signature, structs);
     return new Kernel(this.context, this.kernelId, parsed, owner) as unknown as LaunchedKernel;
@@ -57,7 +51,6 @@ export class RecordedLaunches implements Disposable {
     return blocks;
   }
 
-  /** Gives the device back. */
   [Symbol.dispose](): void {
     this.context.release();
   }

@@ -26,7 +26,6 @@ const field = fc.tuple(
   fc.constantFrom("", "", "[1]", "[3]", "[2][5]"),
 ).map(([type, extents]) => `${type}${extents}`);
 
-/** A struct and its declared alignment. */
 interface Declared {
   readonly struct: StructType;
   readonly alignment: number;
@@ -75,7 +74,6 @@ function cppScalar(type: string): string {
   return scalars.find((name) => scalarTypeOf(name) === type)!;
 }
 
-/** The compiler's errors for a program. */
 async function compilerErrors(program: string): Promise<string> {
   const { command } = await findCppCompiler(undefined, (name) => Deno.env.get(name));
   const [compiler, ...before] = command;

@@ -86,12 +86,7 @@ export function explainHostCode(error: CompileError, hostCode: readonly HostCode
       "which is left out: a function for devices is __device__)";
     return { ...diagnostic, message };
   });
-  const isExplained = diagnostics.some((diagnostic, index) =>
-    diagnostic !== error.diagnostics[index]
-  );
-  return isExplained
-    ? new CompileError(error.source, error.compiler, diagnostics, error.log)
-    : error;
+  return new CompileError(error.source, error.compiler, diagnostics, error.log);
 }
 
 // ---- Host code -----------------------------------------------------------------------------------
