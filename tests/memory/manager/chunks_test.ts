@@ -58,16 +58,6 @@ Deno.test("chunksThatFit() covers all elements in order with the fewest chunks",
   ));
 });
 
-Deno.test("chunksThatFit() is exact for very large work", () => {
-  const total = Number.MAX_SAFE_INTEGER;
-  const chunks = [...chunksThatFit(total, 1, { availableBytes: Math.ceil(total / 7) })];
-  assertEquals(chunks.length, 7);
-  assertEquals(chunks.at(-1)!.end, total);
-  assertEquals(chunks.reduce((sum, { length }) => sum + BigInt(length), 0n), BigInt(total));
-  const [first] = chunksThatFit(total, 1, { availableBytes: 1 });
-  assertEquals(first, { index: 0, start: 0, end: 1, length: 1 });
-});
-
 Deno.test("chunksThatFit() reports the memory of the smallest chunk if it does not fit", () => {
   const cases: [number, number, ChunkOptions, string][] = [
     [10, 4, { availableBytes: 3 }, "at least the 4 bytes"],

@@ -182,17 +182,6 @@ Deno.test("MemoryManager refuses an invalid device, pool or band", () => {
   assertThrows(() => new MemoryManager(device, { pool, bands }), RangeError, "bands.medium");
 });
 
-Deno.test("clearCache() of a manager returns free memory of the device's pool", () => {
-  const manager = new MemoryManager(device);
-  manager.clearCache();
-  const before = manager.stats().reserved;
-  manager.allocate("uint8", 8 * MIB).free();
-  assertEquals(manager.stats().reserved, before + 8 * MIB);
-  device.doneSync();
-  assertEquals(manager.clearCache(), 8 * MIB);
-  assertEquals(manager.stats().reserved, before);
-});
-
 Deno.test("allocate() checks the options of direct buffers", () => {
   using pool = device.createPool();
   const manager = new MemoryManager(device, { pool, bands: BANDS });

@@ -63,28 +63,6 @@ for (const virtualMemory of [true, false]) {
   });
 }
 
-Deno.test("`allocateAsync()` waits for earlier work and not for later work", async () => {
-  using stream = device.createStream();
-  using theirs = device.allocate("float32", 1, { stream });
-  using pool = device.createPool({ maxPoolSize: "8MiB" });
-  const small = [1, 2].map((bytes) => pool.allocate("uint8", bytes, { stream }));
-  using long = pool.allocate("float32", MIB, { stream });
-  SPIN.launch({ grid: 1, block: 1, stream }, long, 0.002e9, 1);
-  long.free();
-  const request = pool.allocateAsync("uint8", 5 * MIB);
-  stream.doneSync();
-  SPIN.launch({ grid: 1, block: 1, stream }, theirs, 2 * BUSY, 1);
-  // The event of the request is complete. Two more frees defer before this task ends and the request
-  // resolves.
-  for (const each of small) {
-    each.free();
-    pool.clearCache();
-  }
-  (await request).free();
-  assert(!stream.query(), "it waited for later work");
-  await stream.done();
-});
-
 Deno.test("`allocateAsync()` serves waiting requests in turn or rejects them", async () => {
   using stream = device.createStream();
   using pool = device.createPool({ maxPoolSize: "8MiB" });

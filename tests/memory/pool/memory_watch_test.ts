@@ -50,19 +50,6 @@ Deno.test("`onMemoryChange()` combines the changes of a task", async () => {
   assertEquals(heard, [20]);
 });
 
-Deno.test("`onMemoryChange()` listeners may use the pool", async () => {
-  using pool = device.createPool();
-  const heard: number[] = [];
-  using _watching = pool.onMemoryChange(({ reserved, change }) => {
-    heard.push(change);
-    if (reserved < 16 * MIB) pool.allocate("uint8", 16 * MIB).free();
-  });
-  pool.allocate("uint8", 100).free();
-  for (let turn = 0; turn < 5; turn++) await Promise.resolve();
-  assertEquals(heard.length, 2);
-  assertEquals(heard[0]! + heard[1]!, pool.memoryReserved());
-});
-
 Deno.test("an error of a listener is reported, and the others are called", async () => {
   let reserved = 0;
   const watch = new MemoryWatch(() => ({ device: "model:0", reserved, live: 0, limit: 100 }));

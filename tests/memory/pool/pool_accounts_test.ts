@@ -71,28 +71,6 @@ for (const granularity of [0, 2 * MIB]) {
   });
 }
 
-Deno.test("`resetStats()` starts inactive memory at its current amount", () => {
-  const pool = makePool(2 * MIB);
-  const stream = (pool.upstream as StrictUpstream).createStream();
-  const blocks = [1, 2, 3, 4].map(() => pool.allocate(4096, stream));
-  for (const block of blocks) pool.free(block);
-  const before = pool.stats().inactiveSplit.small;
-  assertEquals([before.current, before.peak], [5, 5]);
-  // Hits since the last `stats()`.
-  const again = [1, 2, 3].map(() => pool.allocate(4096, stream));
-  pool.counters.reset();
-  const after = pool.stats().inactiveSplit.small;
-  assertEquals(after, { current: 2, peak: 2, allocated: 0, freed: 0 });
-  for (const block of again) pool.free(block);
-  assertEquals(pool.stats().inactiveSplit.small, {
-    current: 5,
-    peak: 5,
-    allocated: 3,
-    freed: 0,
-  });
-  pool.close();
-});
-
 Deno.test("growth for large requests keeps small cached blocks", () => {
   const pool = makePool(2 * MIB);
   const stream = (pool.upstream as StrictUpstream).createStream();

@@ -6,7 +6,6 @@ import { checkPool } from "./model/check_pool.ts";
 import { poolSettings } from "./model/pool_settings.ts";
 import { type MemoryPool, openDevice, OutOfMemoryError } from "../../../mod.ts";
 import { device } from "../../support/device.ts";
-import { BlockRecording } from "../../../src/lab/memory/pool_recording.ts";
 import type { PoolSettings } from "../../../src/memory/pool/pool_options.ts";
 import { ModelGraph } from "./model/model_graph.ts";
 
@@ -117,19 +116,6 @@ Deno.test("a stream does not keep a closed pool", () => {
     core.close();
     assertEquals([stream.listeners, other.listeners], [0, 0]);
   }
-});
-
-Deno.test("a stream does not keep a recording", () => {
-  const upstream = new StrictUpstream();
-  const stream = upstream.createStream();
-  const core = new BlockPool(upstream, poolSettings());
-  for (let count = 0; count < 3; count++) {
-    const recording = new BlockRecording(core, "a");
-    core.free(core.allocate(1000, stream));
-    recording.stop();
-    assertEquals(stream.listeners, 1, "the pool's own");
-  }
-  core.close();
 });
 
 function largePool(settings: Partial<PoolSettings> = {}) {

@@ -156,19 +156,6 @@ Deno.test("CUDA_MEMORY_POOL_TRIM overrides presets and not options", () => {
   assertEquals(interval({ trim: false, preset: "production" }), 0);
 });
 
-Deno.test("a malformed variable throws an error with its name", () => {
-  for (
-    const [variable, value] of [
-      ["GRIDSTRIDE_MEMORY_FRACTION", "2"],
-      ["CUDA_MEMORY_POOL_SIZE", "lots"],
-      ["CUDA_MEMORY_POOL_TRIM", "yes"],
-    ] as const
-  ) {
-    const error = assertThrows(() => resolve({}, { [variable]: value }), EnvironmentError);
-    assertEquals([error.variable, error.value], [variable, value]);
-  }
-});
-
 Deno.test("`pressure` sets both thresholds", () => {
   const shares = (options: MemoryPoolOptions) => {
     const { reclaimShare, refuseShare } = resolve(options);
