@@ -129,6 +129,12 @@ function repeatsSteps(values: Float64Array, count: number): boolean {
   return repeated * REPEATING >= count;
 }
 
+/**
+ * Follows one stride. An access follows if it continues the line, one stride an access, of one of the
+ * two accesses before it or of the last that followed; or if it is one stride after the last that
+ * followed, as if those in between were missing. A stray access therefore counts once, in the place of
+ * another or between two, and so does a jump after which the pattern goes on elsewhere.
+ */
 export class StrideFollower {
   readonly stride: number;
   /** Accesses that do not follow it, with all before its first. */

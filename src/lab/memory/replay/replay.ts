@@ -1,6 +1,18 @@
 /**
  * Replays a trace against a policy, without a device.
  *
+ * All policies follow the same rules, which makes their figures comparable:
+ *
+ * - The device is empty, and its capacity is available to the policy.
+ * - An event completes when it is recorded. A block freed after its use by another stream is free
+ *   when the policy looks next, at the point where the real allocator would query its events.
+ * - Reserved bytes are those taken from the layer below and not returned. The replay reads them
+ *   after every event and computes the peak.
+ * - An upstream call is one request to the layer below, granted or not: one `cudaMalloc` or
+ *   `cudaFree`, or one mapping or unmapping of any number of adjacent pages. Address reservations
+ *   and events are not counted.
+ * - A retry is a request to the layer below after a refused one within the same allocation.
+ *
  * @module
  */
 

@@ -76,7 +76,9 @@ export function readTrace(
 }
 
 /**
- * Converts the timeline of a snapshot to a trace.
+ * Converts the timeline of a snapshot to a trace. Blocks that the timeline frees without an
+ * allocation, and live blocks that it does not mention, come first, by address. Reserved and released
+ * memory and refused requests are left out. A timeline does not record uses by other streams.
  *
  * @param snapshot A snapshot with a timeline.
  * @param name The name of the trace.
