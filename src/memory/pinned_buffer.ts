@@ -120,11 +120,7 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
    */
   [Symbol.dispose](): void {
     if (this.#slab.disposed) return;
-    giveBack(
-      this.context,
-      () => this.#slab[Symbol.dispose](),
-      () => this.context.release(),
-    );
+    giveBack(this.context, () => this.#slab[Symbol.dispose](), () => this.context.release());
   }
 
   #plan(

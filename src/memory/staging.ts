@@ -70,11 +70,8 @@ export class PinnedSlab implements Disposable {
     if (this.#handle === 0) return;
     const { library, ordinal } = this.context;
     refuseDeviceWait(library, "release pinned memory");
-    giveBack(
-      this.context,
-      () => releasePinnedSync(library, ordinal, this.#handle),
-      () => this.#handle = 0,
-    );
+    const unpin = () => releasePinnedSync(library, ordinal, this.#handle);
+    giveBack(this.context, unpin, () => this.#handle = 0);
   }
 
   /** Unpins the slab without blocking the event loop. The slab must no longer be used. */
@@ -156,11 +153,8 @@ export class StagingSlab {
   #destroyEvent(): void {
     if (this.#event === 0) return;
     const { library, ordinal } = this.#context;
-    giveBack(
-      this.#context,
-      () => destroyEvent(library, ordinal, this.#event),
-      () => this.#event = 0,
-    );
+    const destroy = () => destroyEvent(library, ordinal, this.#event);
+    giveBack(this.#context, destroy, () => this.#event = 0);
   }
 }
 
@@ -222,11 +216,11 @@ const areas = new WeakMap<DeviceContext, StagingArea>();
 
 /** The staging area of an opened device, made on first use. */
 export function stagingArea(context: DeviceContext): StagingArea {
-  const known = areas.get(context);
-  if (known !== undefined) return known;
-  const area = new StagingArea(context);
-  areas.set(context, area);
-  context.onClose(() => area.close());
+  let area = areas.get(context);
+  if (area === undefined) {
+    areas.set(context, area = new StagingArea(context));
+    context.onClose(() => area!.close());
+  }
   return area;
 }
 

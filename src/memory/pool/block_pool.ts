@@ -439,6 +439,7 @@ export class BlockPool {
     if (kind === SMALL) {
       if (this.#limitsFree && counters.cachedBytes(0) + bytes > maxCachedBytes) return false;
       if (!cache.putSmall(owner, block, maxCachedBuffers)) return false;
+      counters.noteCached(kind, bytes);
     } else {
       const hadOther = this.streams.flush(this.streams.slot(owner), LARGE);
       const isLast = block === this.#lastLarge;
@@ -447,9 +448,7 @@ export class BlockPool {
       cache.setLarge(owner, block);
       counters.noteCached(kind, bytes);
       if (hadOther) counters.recount(kind);
-      return true;
     }
-    counters.noteCached(kind, bytes);
     return true;
   }
 

@@ -204,15 +204,8 @@ export abstract class MemorySpace {
     while (segmentTable[number] !== undefined) number++;
     const firstBlock = table.create(address, bytes / UNIT, number * 2 + kind);
     table.setState(firstBlock, LIVE);
-    const segment = {
-      number,
-      address,
-      bytes,
-      kind,
-      pieces,
-      firstBlock,
-      unmapped: new Set<number>(),
-    };
+    const unmapped = new Set<number>();
+    const segment = { number, address, bytes, kind, pieces, firstBlock, unmapped };
     segmentTable[number] = segment;
     this.segments.add(segment);
     return segment;

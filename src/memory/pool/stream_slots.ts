@@ -102,13 +102,8 @@ export class StreamSlot {
         return upstream.lost || (stream !== undefined && upstream.isLostFor(stream));
       },
     };
-    for (const event of events) {
-      releaseTo(
-        device,
-        () => upstream.destroyEvent(event),
-        () => void this.spareEvents.shift(),
-      );
-    }
+    const forget = () => void this.spareEvents.shift();
+    for (const event of events) releaseTo(device, () => upstream.destroyEvent(event), forget);
   }
 }
 

@@ -371,10 +371,7 @@ class StreamPoint {
   close(): void {
     if (this.#event === 0) return;
     const { library, ordinal } = this.#context;
-    giveBack(
-      this.#context,
-      () => destroyEvent(library, ordinal, this.#event),
-      () => this.#event = 0,
-    );
+    const destroy = () => destroyEvent(library, ordinal, this.#event);
+    giveBack(this.#context, destroy, () => this.#event = 0);
   }
 }
