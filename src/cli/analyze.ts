@@ -137,12 +137,11 @@ async function analyze(invocation: Invocation): Promise<void> {
     const access = { subject, indices, elementBytes, offset, isShared, report, advice };
     await writePicture(accessPicture(access));
   }
-  const { kind, stride, confidence, outliers, requests, sectors } = report;
-  const { idealSectors, efficiency, bankConflicts } = report;
+  const { kind, stride, confidence, outliers, requests, sectors, idealSectors } = report;
+  const { efficiency, bankConflicts } = report;
   const figures = {
-    ...{ kind, stride, confidence, outliers, requests, sectors, idealSectors },
-    ...{ efficiency, bankConflicts, advice },
-    ...report.reuse === null ? {} : { reuse: report.reuse },
+    ...{ kind, stride, confidence, outliers, requests, sectors, idealSectors, efficiency },
+    ...{ bankConflicts, advice, ...report.reuse !== null && { reuse: report.reuse } },
   };
   printResult(invocation, figures, () => {
     const head = `${subject}: ${plural(report.count, "access", "accesses")} of ` +

@@ -43,12 +43,18 @@ export function parseCommandLine(
   }
   const entry = find(entries, [first]);
   if (!("commands" in entry)) {
-    return parseOptions(entry, [...leading, ...second === undefined ? [] : [second, ...rest]]);
+    return parseOptions(entry, first, [
+      ...leading,
+      ...second === undefined ? [] : [second, ...rest],
+    ]);
   }
   if (second === undefined || isHelp(second)) {
     return { command: entry, help: second !== undefined, invocation: none };
   }
-  return parseOptions(find(entry.commands, [first, second]), [...leading, ...rest]);
+  return parseOptions(find(entry.commands, [first, second]), `${first} ${second}`, [
+    ...leading,
+    ...rest,
+  ]);
 }
 
 /** The names of the options in a help text: flags, and those with one value or several. */
@@ -63,7 +69,7 @@ function optionsOf(help: string) {
   };
 }
 
-function parseOptions(command: Command, args: readonly string[]): CommandLine {
+function parseOptions(command: Command, words: string, args: readonly string[]): CommandLine {
   const { values, lists, flags } = optionsOf(command.help);
   const texts = ["device", ...values];
   const names = [...texts, ...flags, "json", "help"];
@@ -88,7 +94,7 @@ function parseOptions(command: Command, args: readonly string[]): CommandLine {
       [];
     if (!names.includes(name)) {
       throw new UsageError(
-        `Cannot use ${word} as gridstride ${command.name} has no such option: see --help`,
+        `Cannot use ${word} as gridstride ${words} has no such option: see --help`,
       );
     }
     if (!texts.includes(name)) {

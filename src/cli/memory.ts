@@ -122,7 +122,7 @@ with the requested memory.
 TRACE is a file: a trace as text, a log of RMM's logging resource (CSV), an instance of minimalloc
 (CSV), or a snapshot of a memory pool with a timeline (JSON).
 
-POLICY is one of these; by default all are compared:
+The policies, which are all compared by default:
 ${REPLAY_POLICIES.map(({ name, description }) => `  ${name}: ${description}`).join("\n")}
 
   --policy POLICY  replay with this policy only

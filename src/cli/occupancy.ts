@@ -31,13 +31,9 @@ const MAX_INTEGER = 2 ** 31 - 1;
 /** Barriers of a block, a limit of the hardware. */
 const MAX_BARRIERS = 16;
 
-interface Subject {
-  readonly capability: string;
-  readonly label: string;
-  readonly limits: OccupancyLimits;
-}
+type Subject = ReturnType<typeof subjectOf>;
 
-function subjectOf(invocation: Invocation): Subject {
+function subjectOf(invocation: Invocation) {
   const capability = textOption(invocation, "capability");
   if (capability === undefined) {
     using device = openDevice(invocation.device);

@@ -26,13 +26,8 @@ function numberOption(invocation: Invocation, name: string, allowsZero = false) 
   return refuseOption(name, `a number such as 1.5e9, ${range}`, text);
 }
 
-interface Subject {
-  readonly subject: string;
-  readonly peaks: ReturnType<typeof peakThroughput>;
-}
-
 /** The GPU that represents a compute capability. */
-function capabilitySubject(capability: string): Subject {
+function capabilitySubject(capability: string) {
   const { representative, source } = capabilityLimits(capability);
   const { memoryClockMegahertz, memoryBusWidth, name } = representative;
   const peaks = peakThroughput({
@@ -44,7 +39,7 @@ function capabilitySubject(capability: string): Subject {
   return { subject: `${name}, compute capability ${capability}${unknown}`, peaks };
 }
 
-function subjectOf(invocation: Invocation): Subject {
+function subjectOf(invocation: Invocation) {
   const capability = textOption(invocation, "capability");
   if (capability !== undefined) {
     if (invocation.device !== undefined) requireNotBoth("roofline", "capability", "device");

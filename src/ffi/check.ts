@@ -68,11 +68,6 @@ function lastFailure({ result, symbols }: NativeLibrary): { call?: string; devic
   return status === 0 ? { ...place, call: text } : place;
 }
 
-/** The description of the fault that made a device unusable; empty without a fault. */
-export function faultDescription({ symbols }: NativeLibrary, device: number): string {
-  return readText((bytes, capacity) => symbols.gs_device_fault(device, bytes, capacity)).text;
-}
-
 /**
  * The error for a status other than 0.
  *
@@ -87,7 +82,9 @@ export function statusError(
   const { call } = place;
   // An event or a stream may belong to another device than the caller's: then that one failed.
   const device = context.device === undefined ? undefined : place.device ?? context.device;
-  const detail = context.detail ?? (device === undefined ? "" : faultDescription(library, device));
+  const fault = (text: Uint8Array<ArrayBuffer>, capacity: number) =>
+    library.symbols.gs_device_fault(device!, text, capacity);
+  const detail = context.detail ?? (device === undefined ? "" : readText(fault).text);
   const error = new CudaError({
     action: context.action,
     code: status,

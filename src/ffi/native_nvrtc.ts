@@ -30,15 +30,10 @@ const MAX_ARCHITECTURES = 256;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-export interface OpenedNvrtc {
-  /** The file, or its name in the search of the system. */
-  readonly path: string;
-  /** The version of its CUDA toolkit. */
-  readonly version: readonly [major: number, minor: number];
-}
-
-/** NVRTC, or the loader's reason why it cannot be opened. */
-export type NvrtcOpening = OpenedNvrtc | { readonly problem: string };
+/** The file of NVRTC, or its name in the search of the system; or the loader's reason for a failure. */
+export type NvrtcOpening =
+  | { readonly path: string; readonly version: readonly [major: number, minor: number] }
+  | { readonly problem: string };
 
 /**
  * Opens NVRTC. Once it is open in any isolate of the process, the result is that library.

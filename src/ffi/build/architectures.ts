@@ -78,18 +78,13 @@ export interface ArchitectureContext {
   readonly compiler: string;
 }
 
-export interface ArchitectureChoice {
-  /** The architectures in ascending order, PTX last. */
-  readonly architectures: readonly Architecture[];
-  /** Lines for the user, such as an architecture that was left out. */
-  readonly notes: readonly string[];
-}
-
 /**
  * Chooses the architectures: the named ones, else the GPUs of this machine, else a default; always
- * with PTX of the newest, which newer GPUs can run.
+ * with PTX of the newest, which newer GPUs can run. The notes are lines for the user.
  */
-export function chooseArchitectures(context: ArchitectureContext): ArchitectureChoice {
+export function chooseArchitectures(
+  context: ArchitectureContext,
+): { architectures: Architecture[]; notes: string[] } {
   const { request, source, release, present, supported, compiler } = context;
   const notes: string[] = [];
   const chosen: Architecture[] = [...request?.listed ?? []];

@@ -115,20 +115,11 @@ async function fetchSource(url: URL, path: string): Promise<void> {
   } catch (error) {
     if (error instanceof Deno.errors.NotCapable) throw error;
     // A registry never changes a published version, so an earlier fetch is as good.
-    if (url.hostname === "jsr.io" && await exists(path)) return;
+    const isFetched = await Deno.lstat(path).then(() => true, () => false);
+    if (url.hostname === "jsr.io" && isFetched) return;
     const reason = error instanceof Error ? error.message : String(error);
     throw new BuildError(`Cannot fetch ${url.href}: ${reason}`, 1, { cause: error });
   }
   await Deno.mkdir(dirname(path), { recursive: true });
   await installText(path, text);
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await Deno.lstat(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
 }
