@@ -112,13 +112,10 @@ export function diagnosticText(diagnostic: Diagnostic): string {
   const place = [file, line, column].filter((part) => part !== undefined).join(":");
   const head = place === "" ? `${severity}: ${message}` : `${place}: ${severity}: ${message}`;
   if (text === undefined) return head;
-  const margin = `${line ?? ""}`.padStart(5);
-  const [shown, marked] = excerpt(text, column);
+  const shown = `${head}\n${`${line ?? ""}`.padStart(5)} | ${text}`;
+  if (column === undefined) return shown;
   // Tabs stay tabs: the terminal then shows the mark below the character.
-  const mark = marked === undefined
-    ? ""
-    : `\n      | ${shown.slice(0, marked).replaceAll(/[^\t]/g, " ")}^`;
-  return `${head}\n${margin} | ${shown}${mark}`;
+  return `${shown}\n      | ${text.slice(0, column - 1).replaceAll(/[^\t]/g, " ")}^`;
 }
 
 /** The warnings among diagnostics, as text. */
@@ -126,21 +123,6 @@ export function warningText(diagnostics: readonly Diagnostic[]): string {
   return diagnostics.filter(({ severity }) => severity === "warning").map(diagnosticText).join(
     "\n",
   );
-}
-
-/** The maximum length of a shown line: generated sources may have a single line. */
-const SHOWN_OF_LINE = 240;
-
-/** The part of a line around a column, and the position of the column in it. */
-function excerpt(text: string, column: number | undefined): [string, number | undefined] {
-  const at = column === undefined ? undefined : column - 1;
-  if (text.length <= SHOWN_OF_LINE) return [text, at];
-  const middle = Math.min(at ?? 0, text.length) - SHOWN_OF_LINE / 2;
-  const first = Math.max(0, Math.min(middle, text.length - SHOWN_OF_LINE));
-  const end = first + SHOWN_OF_LINE;
-  const before = first > 0 ? "…" : "";
-  const shown = before + text.slice(first, end) + (end < text.length ? "…" : "");
-  return [shown, at === undefined ? undefined : at - first + before.length];
 }
 
 function requireDiagnostic(diagnostic: Diagnostic): void {

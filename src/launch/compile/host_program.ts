@@ -69,8 +69,12 @@ export function findHostProgram(builtWith: string, environment: EnvironmentReade
       tried.push(environmentGranted(variable) ? `${variable} (not set)` : `${variable} (unread)`);
       continue;
     }
-    const command = commandOf(text, environment);
-    if (command !== undefined) return { command, source: variable };
+    const whole = find(text, environment);
+    if (whole !== undefined) return { command: [whole], source: variable };
+    // A wrapper and the compiler, such as "ccache g++".
+    const [name = "", ...rest] = text.split(/\s+/);
+    const path = rest.length === 0 ? undefined : find(name, environment);
+    if (path !== undefined) return { command: [path, ...rest], source: variable };
     throw new CompilerUnavailableError(
       `Cannot ${ACTION} as ${variable} must name a C++ compiler: it is ${JSON.stringify(text)}, ` +
         "which is no program",
@@ -87,18 +91,6 @@ export function findHostProgram(builtWith: string, environment: EnvironmentReade
       `${missingPermissions(environment)} Install one with ` +
       compilerInstallation(Deno.build.os),
   );
-}
-
-/** A variable may hold a wrapper and the compiler, such as "ccache g++". */
-function commandOf(
-  text: string,
-  environment: EnvironmentReader,
-): [string, ...string[]] | undefined {
-  const whole = find(text, environment);
-  if (whole !== undefined) return [whole];
-  const [name = "", ...rest] = text.split(/\s+/);
-  const path = find(name, environment);
-  return path === undefined || rest.length === 0 ? undefined : [path, ...rest];
 }
 
 /** Finds a program without a prompt. */
@@ -219,11 +211,7 @@ export async function openHostHeaders(
 }
 
 /** Fetches the headers to a directory of the cache; a note there lists the complete files. */
-async function fetchHeaders(
-  root: URL,
-  files: readonly string[],
-  cache: string,
-): Promise<string> {
+async function fetchHeaders(root: URL, files: readonly string[], cache: string): Promise<string> {
   const directory = join(cache, "source");
   const note = join(cache, "host_headers.json");
   const complete = JSON.stringify({ root: root.href, files }) + "\n";

@@ -40,13 +40,14 @@ import {
   type ProgramOptions,
   readOptions,
 } from "./nvrtc_options.ts";
-import { findNvrtc, type NvrtcInstallation } from "./nvrtc_search.ts";
 import {
   absentHeader,
+  findNvrtc,
   holdsHeader,
+  type NvrtcInstallation,
   searchToolkitHeaders,
   type ToolkitSearch,
-} from "./toolkit_headers.ts";
+} from "./nvrtc_search.ts";
 
 /** As many compilations run at a time as there are processors. */
 const limit = new ConcurrencyLimit(navigator.hardwareConcurrency);

@@ -1,14 +1,12 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import {
+  absentHeader,
+  holdsHeader,
   type NvrtcAttempt,
   type NvrtcCandidate,
   searchNvrtc,
-} from "../../../src/launch/compile/nvrtc_search.ts";
-import {
-  absentHeader,
-  holdsHeader,
   searchToolkitHeaders,
-} from "../../../src/launch/compile/toolkit_headers.ts";
+} from "../../../src/launch/compile/nvrtc_search.ts";
 import { runProgram } from "../../support/subprocess.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
