@@ -51,11 +51,7 @@ const DIAGNOSTIC_FLAGS: Readonly<Record<CompilerFamily, string>> = {
 /** As many compilers run at a time as there are processors. */
 const limit = new ConcurrencyLimit(navigator.hardwareConcurrency);
 
-/** The part of the host library that kernels depend on. */
-type HostLibrary = {
-  readonly path: string;
-  readonly build: BuildRecord;
-};
+type HostLibrary = { readonly path: string; readonly build: BuildRecord };
 
 /** The compiler and headers of one moment. */
 interface Toolchain {

@@ -98,7 +98,6 @@ async function sweep(parent: string): Promise<void> {
   }
 }
 
-/** The result of a compiler's run. */
 export interface HostRun {
   readonly success: boolean;
   readonly signal: Deno.Signal | null;

@@ -25,7 +25,6 @@ import { PACKAGE_ROOT } from "../../ffi/locate.ts";
 import { CompilerUnavailableError } from "./compile_error.ts";
 import { fileState, mayRead, textOf } from "./files.ts";
 
-/** The program of a compiler, before it is started. */
 export interface HostProgram {
   /** The program, after a wrapper such as ccache if there is one. */
   readonly command: readonly [string, ...string[]];
@@ -33,14 +32,12 @@ export interface HostProgram {
   readonly source: string;
 }
 
-/** The version of a compiler. */
 export interface HostProgramVersion {
   /** The states of its files: of a wrapper, and of the compiler that it starts. */
   readonly states: readonly string[];
   /** The name in messages: `g++ 12.2.0`. */
   readonly label: string;
   readonly family: CompilerFamily;
-  /** The output of `--version`. */
   readonly version: string;
 }
 
@@ -49,7 +46,6 @@ const VARIABLES: readonly string[] = ["CXX", "CUDAHOSTCXX"];
 
 const ACTION = "compile kernels for the host device";
 
-/** The values of the variables that name the compiler. */
 export function programVariables(environment: EnvironmentReader): string[] {
   return VARIABLES.map((variable) => environment(variable)?.trim() ?? "");
 }
@@ -173,10 +169,8 @@ export function requireRun(path: string): void {
   );
 }
 
-/** The language's headers. */
 export interface HostHeaders {
   readonly directory: string;
-  /** The digest of their texts. */
   readonly digest: string;
 }
 

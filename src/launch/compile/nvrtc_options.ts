@@ -86,9 +86,7 @@ export function readOptions({ options, name }: CompileInputs, compiler: string):
   };
 }
 
-function longForm(option: string): string | undefined {
-  return VALUED.find((forms) => forms.includes(option))?.[0];
-}
+const longForm = (option: string) => VALUED.find((forms) => forms.includes(option))?.[0];
 
 /** An option and the value that is joined to it. */
 function splitOption(text: string): { readonly option: string; readonly value?: string } {

@@ -11,7 +11,6 @@ import { openNvrtc } from "../../ffi/native_nvrtc.ts";
 import { CompilerUnavailableError } from "./compile_error.ts";
 import { fileState, mayRead, namesIn, realPath, statOf, textOf } from "./files.ts";
 
-/** A library that may be NVRTC. */
 export interface NvrtcCandidate {
   /** Its path, absolute; or its name, for the system's search. */
   readonly library: string;
@@ -24,7 +23,6 @@ export interface NvrtcCandidate {
 /** A directory or library without a usable NVRTC. */
 export type NvrtcAttempt = { readonly [Field in "path" | "origin" | "reason"]: string };
 
-/** An opened NVRTC. */
 export interface NvrtcInstallation {
   /** The library: a path, or a name for the system's search. */
   readonly library: string;

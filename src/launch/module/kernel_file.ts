@@ -8,14 +8,12 @@
  */
 
 import { dirname, isAbsolute, join, relative, resolve } from "node:path";
-import { requireObject } from "../../ffi/arguments.ts";
-import { describeValue } from "../../ffi/describe_value.ts";
+import { refuseOption, requireObject } from "../../ffi/arguments.ts";
 import { includedNames } from "../compile/includes.ts";
 import { textOf } from "../compile/files.ts";
 import { isHostHeader } from "../source/host_names.ts";
 import { type NamedFile, namedFile, readNamed } from "./named_file.ts";
 
-/** A file of the program. */
 interface ProgramFile {
   readonly path: string;
   /** The directory of relative names. */
@@ -69,8 +67,11 @@ export async function readKernelFile(
   readonly headers: Readonly<Record<string, string>>;
 }> {
   requireObject(options, "options", ACTION);
-  const directories = checkedDirectories(options.include ?? []);
-  return await readNamedKernel(namedFile(path, ACTION), ACTION, directories);
+  const include: unknown = options.include ?? [];
+  if (!Array.isArray(include) || include.some((one) => typeof one !== "string" || one === "")) {
+    refuseOption(TypeError, ACTION, "include", "an array of paths", include);
+  }
+  return await readNamedKernel(namedFile(path, ACTION), ACTION, include);
 }
 
 /** Reads a source by its checked name; `action` completes "Cannot …" in messages. */
@@ -85,16 +86,6 @@ export async function readNamedKernel(
   const roots = [root, ...directories.map((directory) => resolve(directory))];
   const headers = headersOf({ path, root, name: file.name, text: source }, roots, action);
   return { name: file.name, source, headers };
-}
-
-function checkedDirectories(directories: unknown): readonly string[] {
-  const isList = Array.isArray(directories) &&
-    directories.every((directory) => typeof directory === "string" && directory !== "");
-  if (isList) return directories as string[];
-  throw new TypeError(
-    `Cannot ${ACTION} as options.include must be an array of paths: it is ` +
-      describeValue(directories),
-  );
 }
 
 function headersOf(

@@ -8,9 +8,7 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describeValue } from "../../ffi/describe_value.ts";
 
-/** A file to read. */
 export interface NamedFile {
-  /** Its path. */
   readonly path: string;
   /** The last part of the path, for messages. */
   readonly name: string;

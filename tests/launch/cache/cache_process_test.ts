@@ -151,13 +151,3 @@ Deno.test(
     assertStringIncludes(warnings[1]!, "Read-only file system");
   },
 );
-
-Deno.test("cachedCompile() warns once of a directory that cannot be made", async () => {
-  using folder = new TemporaryDirectory();
-  const file = folder.file(new Uint8Array());
-  const args = [`${file}/cache`, "1GiB", "compile", "1000", "1", "2"];
-  const { cached, statistics, warnings } = await report(args);
-  assertEquals([cached, statistics.failed], [[false, false], 2]);
-  assert(warnings.length > 0 && warnings.length <= 2, "once for reading, once for writing");
-  assertEquals(new Set(warnings).size, warnings.length);
-});

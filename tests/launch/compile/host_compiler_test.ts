@@ -11,8 +11,6 @@ import { CompileError } from "../../../src/launch/compile/compile_error.ts";
 import { CompilerUnavailableError } from "../../../src/launch/compile/compile_error.ts";
 import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
 import { HostCompiler } from "../../../src/launch/compile/host_compiler.ts";
-import { readDeviceSource } from "../../../src/launch/source/device_source.ts";
-import { repositoryPath } from "../../support/subprocess.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 import { request } from "./host_request.ts";
 
@@ -54,37 +52,6 @@ function marks({ diagnostics }: CompileError): string[] {
   return diagnostics.filter(({ severity }) => severity === "error")
     .map(({ file, line, column, text }) => `${file}:${line} ${text?.slice((column ?? 1) - 1)}`);
 }
-
-Deno.test("compile() compiles every sample with its host code", async () => {
-  const folder = repositoryPath("tests/launch/sources");
-  const names = [...Deno.readDirSync(folder)].map(({ name }) => name).filter((name) =>
-    name.endsWith(".cu")
-  );
-  assert(names.length >= 8);
-  await Promise.all(names.map(async (name) => {
-    const { text, kernels, variables } = readDeviceSource(
-      await Deno.readTextFile(`${folder}/${name}`),
-      { name },
-    );
-    const plain = kernels.filter(({ isTemplate }) => !isTemplate);
-    assert(plain.every(({ isConditional, isOverloaded }) => !isConditional && !isOverloaded), name);
-    const expressions = [
-      ...plain.map(({ expression }) => expression),
-      ...variables.map(({ expression }) => `&${expression}`),
-    ];
-    assert(plain.length > 0, name);
-    const { image, format, log, loweredNames } = await compiler.compile(
-      request(text, { name, expressions }),
-    );
-    assertStrictEquals(format, "library");
-    assertStrictEquals(log, "", name);
-    assertEquals([...loweredNames.keys()], expressions);
-    // The table is what the image offers.
-    const bytes = new TextDecoder("latin1").decode(image);
-    assert(bytes.includes("gs_host_module_table"), name);
-    for (const lowered of loweredNames.values()) assert(bytes.includes(`${lowered}\0`), lowered);
-  }));
-});
 
 Deno.test("compile() passes defines, options and headers, and returns warnings", async () => {
   const source = `#include "outer.h"
