@@ -9,7 +9,7 @@ import { readNpy } from "../../src/cli/npy.ts";
 import { device } from "../support/device.ts";
 import { repositoryPath, runCommandLine } from "../support/subprocess.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
-import { type Output, runInProcess, useTemporaryCache } from "./in_process.ts";
+import { assertFails, type Output, runInProcess, useTemporaryCache } from "./in_process.ts";
 
 const SOURCE = repositoryPath("tests/cli/fixtures/tuned.cu");
 const LENGTH = 2000;
@@ -118,39 +118,30 @@ Deno.test("`tune` refuses invalid options and files", async () => {
   const right = argumentsFor(folder);
   const bad = folder.file(new TextEncoder().encode('[{"ROUNDS": [1]}]'), "bad.json");
   const rounds = ["--tune", "ROUNDS=1"];
-  for (
-    const [args, expected, message] of [
-      [right, 2, "Cannot run gridstride tune as there must be either --tune or --configurations"],
-      [
-        [...right, ...rounds, "--configurations", bad],
-        2,
-        "either --tune or --configurations",
-      ],
-      [[...right, "--tune", "ROUNDS"], 2, "Cannot use --tune as it must be NAME=VALUE"],
-      [[...right, "--tune", "1=2"], 2, "Cannot use --tune as it must be NAME=VALUE"],
-      [[...right, "--tune", "A=1,,2"], 2, "Cannot use --tune as it must be NAME=VALUE"],
-      [[...right, ...rounds, ...rounds], 2, "ROUNDS is given twice"],
-      [[...right, "--tune", "ROUNDS=1,2,1"], 2, "different values of ROUNDS: it is"],
-      [[...right, "--tune", "elements=1"], 2, "Cannot tune the macro elements"],
-      [[...right, ...rounds, "--define", "ROUNDS=2"], 2, "for the macro ROUNDS as it is tuned"],
-      [
-        [...right, ...rounds, "--block", "WARP"],
-        2,
-        '"WARP" is neither a number, an operator nor one of ROUNDS, elements',
-      ],
-      [[...right, ...rounds, "--block", "1,2"], 1, "Cannot launch without --grid"],
-      [[...right, ...rounds, "--grid", "1,2,3,4"], 1, "--grid as it must be 1 to 3 integers"],
-      [[...right, ...rounds, "--shared", "1,2"], 1, "--shared as it must be one integer"],
-      [[...right, ...rounds, "--repeat", "0"], 2, "--repeat"],
-      [[...right, "--configurations", bad], 1, "element 0 is not an object with numbers and texts"],
-      [[...right, "--configurations", `${folder.path}/none.json`], 1, "Cannot read"],
-      [[], 2, "the signature of the kernel is missing"],
-    ] as const
-  ) {
-    const { code, stdout, stderr } = await tune(args);
-    assertEquals([code, stdout], [expected, ""], stderr);
-    assertStringIncludes(stderr, message);
-  }
+  await assertFails(2, tune, [
+    [right, "Cannot run gridstride tune as there must be either --tune or --configurations"],
+    [[...right, ...rounds, "--configurations", bad], "either --tune or --configurations"],
+    [[...right, "--tune", "ROUNDS"], "Cannot use --tune as it must be NAME=VALUE"],
+    [[...right, "--tune", "1=2"], "Cannot use --tune as it must be NAME=VALUE"],
+    [[...right, "--tune", "A=1,,2"], "Cannot use --tune as it must be NAME=VALUE"],
+    [[...right, ...rounds, ...rounds], "ROUNDS is given twice"],
+    [[...right, "--tune", "ROUNDS=1,2,1"], "different values of ROUNDS: it is"],
+    [[...right, "--tune", "elements=1"], "Cannot tune the macro elements"],
+    [[...right, ...rounds, "--define", "ROUNDS=2"], "for the macro ROUNDS as it is tuned"],
+    [
+      [...right, ...rounds, "--block", "WARP"],
+      '"WARP" is neither a number, an operator nor one of ROUNDS, elements',
+    ],
+    [[...right, ...rounds, "--repeat", "0"], "--repeat"],
+    [[], "the signature of the kernel is missing"],
+  ]);
+  await assertFails(1, tune, [
+    [[...right, ...rounds, "--block", "1,2"], "Cannot launch without --grid"],
+    [[...right, ...rounds, "--grid", "1,2,3,4"], "--grid as it must be 1 to 3 integers"],
+    [[...right, ...rounds, "--shared", "1,2"], "--shared as it must be one integer"],
+    [[...right, "--configurations", bad], "element 0 is not an object with numbers and texts"],
+    [[...right, "--configurations", `${folder.path}/none.json`], "Cannot read"],
+  ]);
   assertEquals((await runInProcess(["tune"])).code, 2);
   const help = await runInProcess(["tune", "--help"]);
   assertEquals(help.code, 0);
