@@ -116,7 +116,7 @@ class Inclusion {
       ...(places.computed ?? []).flatMap((name) => this.#inDirectories(name, "toolkit") ?? [])
         .map((found) => this.#enter(found)),
     ]);
-    // The loop visits what it adds.
+    // The loop visits added entries too.
     for (const entry of reached) {
       if (entry.owner === "toolkit" && !intoToolkit) continue;
       for (const name of includedNames(entry.text)) {

@@ -1,3 +1,4 @@
+import "../../support/cache_directory.ts";
 import {
   assert,
   assertEquals,
