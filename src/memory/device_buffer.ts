@@ -355,9 +355,10 @@ export function bufferFromPool<D extends DType>(
   options: PlacementOptions,
 ): DeviceBuffer<D> {
   const bytes = bytesOfLength(length, dtype);
-  const { alignment = pool.settings.alignment } = options;
+  const { alignment } = options;
   const stream = streamFor(context, options.stream);
-  const block = pool.allocate(bytes, stream, checkAlignment(alignment));
+  const aligned = alignment === undefined ? pool.settings.alignment : checkAlignment(alignment);
+  const block = pool.allocate(bytes, stream, aligned);
   return bufferOfBlock(pool, block, context, dtype, length, stream);
 }
 
@@ -370,12 +371,13 @@ export async function bufferFromPoolAsync<D extends DType>(
   options: PlacementOptions,
 ): Promise<DeviceBuffer<D>> {
   const bytes = bytesOfLength(length, dtype);
-  const { alignment = pool.settings.alignment } = options;
+  const { alignment } = options;
   const stream = streamFor(context, options.stream);
+  const aligned = alignment === undefined ? pool.settings.alignment : checkAlignment(alignment);
   // The device must not close while this waits for its streams.
   context.retain();
   try {
-    const block = await pool.allocateAsync(bytes, stream, checkAlignment(alignment));
+    const block = await pool.allocateAsync(bytes, stream, aligned);
     return bufferOfBlock(pool, block, context, dtype, length, stream);
   } finally {
     context.release();
