@@ -11,11 +11,7 @@ interface ClassOf<T> {
   readonly name: string;
 }
 
-/**
- * Refuses anything but an object.
- *
- * @throws {TypeError} If it is not an object.
- */
+/** Refuses anything but an object. */
 export function requireObject(
   value: unknown,
   name: string,
@@ -27,11 +23,7 @@ export function requireObject(
   );
 }
 
-/**
- * Refuses anything but an instance of a class.
- *
- * @throws {TypeError} If it is not an instance.
- */
+/** Refuses anything but an instance of a class. */
 export function requireInstance<T>(
   value: unknown,
   Class: ClassOf<T>,
@@ -62,12 +54,7 @@ export function refuseOption(
   );
 }
 
-/**
- * Refuses anything but an integer of a range.
- *
- * @throws {TypeError} If it is not a number.
- * @throws {RangeError} If it is another number.
- */
+/** Refuses anything but an integer of a range. */
 export function requireInteger(
   value: unknown,
   name: string,
@@ -84,11 +71,7 @@ export function requireInteger(
   );
 }
 
-/**
- * Returns the value if it is an integer in `minimum..maximum`.
- *
- * @throws {RangeError} If the value is out of range, fractional or not a number.
- */
+/** Returns the value if it is an integer in `minimum..maximum`. */
 export function checkInteger(
   value: number,
   name: string,
@@ -105,20 +88,12 @@ export function checkInteger(
   );
 }
 
-/**
- * Returns the value if it is a count or size: an integer in 0..2^53-1.
- *
- * @throws {RangeError} If it is not.
- */
+/** Returns the value if it is a count or size: an integer in 0..2^53-1. */
 export function checkSize(value: number, name: string, action: string): number {
   return checkInteger(value, name, action, 0, Number.MAX_SAFE_INTEGER);
 }
 
-/**
- * Returns the value if it fits an `int32_t`.
- *
- * @throws {RangeError} If it does not.
- */
+/** Returns the value if it fits an `int32_t`. */
 export function checkInt32(value: number, name: string, action: string): number {
   return checkInteger(value, name, action, -2147483648, 2147483647);
 }

@@ -19,8 +19,6 @@ export class CacheDirectoryError extends Error {
 /**
  * The directory of the caches of all versions: `GRIDSTRIDE_CACHE_DIR`, else `gridstride` in the
  * system's cache directory. Undefined if no variable defines that.
- *
- * @throws {CacheDirectoryError} If `GRIDSTRIDE_CACHE_DIR` is not an absolute path.
  */
 export function cacheRoot(
   environment: EnvironmentReader,
@@ -103,8 +101,6 @@ function verify(paths: readonly string[]): Deno.FileInfo {
 /**
  * Creates a directory of the cache and the missing ones above it, for this user alone, and checks
  * the owner of each.
- *
- * @throws {CacheDirectoryError} If an existing directory is not trusted.
  */
 export function makeCacheDirectory(root: string, directory: string): void {
   for (const path of chain(root, directory)) {
@@ -131,10 +127,6 @@ function makeDirectory(path: string): void {
 /**
  * Checks the owner of a file in the cache and of every directory from the root down to it. This is
  * necessary before the file is opened as a library.
- *
- * @throws {CacheDirectoryError} If one of them is not trusted, or cannot be checked because a
- * permission is missing.
- * @throws {Deno.errors.NotFound} If one of them does not exist.
  */
 export function verifyCachedFile(root: string, file: string): Deno.FileInfo {
   const permissions = [{ name: "read", path: root }, { name: "sys", kind: "uid" }] as const;
@@ -154,11 +146,7 @@ export function verifyPermittedFile(root: string, file: string): Deno.FileInfo {
   return verify(chain(root, file));
 }
 
-/**
- * Creates this version's directory in the user cache and returns its path.
- *
- * @throws {CacheDirectoryError} If no variable names the user cache, or it must not be trusted.
- */
+/** Creates this version's directory in the user cache and returns its path. */
 export function openCache(environment: EnvironmentReader): string {
   const root = cacheRoot(environment);
   if (root === undefined) {

@@ -27,11 +27,7 @@ export interface BuildRecord {
   readonly flags: string;
 }
 
-/**
- * Parses the JSON text of `gs_abi_describe`.
- *
- * @throws {TypeError} If the text is not a build record.
- */
+/** Parses the JSON text of `gs_abi_describe`. */
 export function parseBuildRecord(text: string): BuildRecord {
   const value: unknown = JSON.parse(text);
   if (typeof value !== "object" || value === null) {
@@ -130,8 +126,6 @@ const opened = new Map<string, NativeLibrary>();
  * prompts: a missing permission is an error that names the flag.
  *
  * @param path The absolute path of the library.
- * @throws {LibraryOpenError} If the file is missing, not permitted, built for another system, or
- * has another ABI version.
  */
 export function openNativeLibrary(path: string): NativeLibrary {
   const known = opened.get(path);

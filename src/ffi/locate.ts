@@ -30,7 +30,6 @@ const SUFFIXES: Readonly<Record<string, string>> = { linux: ".so", darwin: ".dyl
  * The file name of a native library.
  *
  * @param os An operating system of `Deno.build.os`.
- * @throws {UnsupportedPlatformError} On systems other than Linux and macOS.
  */
 export function libraryFileName(kind: LibraryKind, os: string = Deno.build.os): string {
   const suffix = SUFFIXES[os];
@@ -73,12 +72,7 @@ export interface LocateOptions {
 /** The folder of `mod.ts`. */
 export const PACKAGE_ROOT: URL = new URL("../../", import.meta.url);
 
-/**
- * The files that may be the library, in the order of the search.
- *
- * @throws {UnsupportedPlatformError} On systems other than Linux and macOS.
- * @throws {CacheDirectoryError} If `GRIDSTRIDE_CACHE_DIR` is not an absolute path.
- */
+/** The files that may be the library, in the order of the search. */
 export function libraryCandidates(
   kind: LibraryKind,
   options: LocateOptions = {},

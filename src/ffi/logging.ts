@@ -32,11 +32,7 @@ function isLevel(text: string | undefined): text is LogLevel {
   return (LEVELS as readonly (string | undefined)[]).includes(text);
 }
 
-/**
- * Parses a value of `GRIDSTRIDE_LOG`.
- *
- * @throws {EnvironmentError} If it does not follow the grammar.
- */
+/** Parses a value of `GRIDSTRIDE_LOG`. */
 export function parseLogSetting(value: string): LogSetting {
   if (isLevel(value)) return { level: value, categories: new Map() };
   const refuse = (offence: string): never => {

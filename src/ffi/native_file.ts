@@ -22,13 +22,7 @@ export interface OpenedFile {
   readonly bytes: number;
 }
 
-/**
- * Opens a file for reading.
- *
- * @throws {Deno.errors.NotCapable} If the permission to read it is not granted; there is no prompt.
- * @throws {Deno.errors.NotFound} If it does not exist.
- * @throws {TypeError} If it is not a regular file.
- */
+/** Opens a file for reading. */
 export function openFile(library: NativeLibrary, path: string): OpenedFile {
   requireReadable(path);
   const action = `open ${JSON.stringify(path)}`;
@@ -74,11 +68,7 @@ export interface PinnedPlace {
   readonly offset: number;
 }
 
-/**
- * Reads a part of a file into a pinned slab on another thread.
- *
- * @throws {Deno.errors.UnexpectedEof} If the file or the slab is too short.
- */
+/** Reads a part of a file into a pinned slab on another thread. */
 export async function readFile(
   library: NativeLibrary,
   file: OpenedFile,

@@ -35,7 +35,6 @@ export function tryAllocateMemory(library: NativeLibrary, device: number, bytes:
  * Allocates device memory.
  *
  * @param bytes More than 0.
- * @throws {OutOfMemoryError} If the device has no room.
  */
 export function allocateMemory(library: NativeLibrary, device: number, bytes: number): number {
   const address = tryAllocateMemory(library, device, bytes);
@@ -213,11 +212,7 @@ export function copyToHostSync(
   call(library, "gs_copy_to_host", context, device, stream, destination, source, bytes);
 }
 
-/**
- * The granularity of virtual memory: addresses and sizes of mapped memory are multiples of it.
- *
- * @throws {CudaError} If the device has no virtual memory management.
- */
+/** The granularity of virtual memory: addresses and sizes of mapped memory are multiples of it. */
 export function virtualGranularity(library: NativeLibrary, device: number): number {
   const context = { action: "read the granularity of virtual memory", device };
   return call(library, "gs_virtual_granularity", context, device)[0]!;
@@ -228,7 +223,6 @@ export function virtualGranularity(library: NativeLibrary, device: number): numb
  *
  * @param bytes A multiple of the granularity, more than 0.
  * @returns The first address; 0 if there is no such range.
- * @throws {CudaError} If the device has no virtual memory management, or refuses.
  */
 export function reserveAddresses(library: NativeLibrary, device: number, bytes: number): number {
   const action = `reserve ${bytes} bytes of addresses`;
@@ -238,11 +232,7 @@ export function reserveAddresses(library: NativeLibrary, device: number, bytes: 
   return library.result[0]!;
 }
 
-/**
- * Releases a reservation.
- *
- * @throws {CudaError} If memory is mapped in it, or the address is not a reservation.
- */
+/** Releases a reservation. */
 export function releaseAddresses(library: NativeLibrary, device: number, address: number): void {
   const context = { action: `release the addresses reserved at ${address}`, device };
   call(library, "gs_virtual_release", context, device, address);
@@ -256,7 +246,6 @@ export function releaseAddresses(library: NativeLibrary, device: number, address
  * @param handleBytes The size of the pieces that can be unmapped, a multiple of the granularity;
  * the last piece may be shorter.
  * @returns False if the device has no room.
- * @throws {CudaError} If the range cannot be mapped.
  */
 export function mapMemory(
   library: NativeLibrary,
@@ -277,7 +266,6 @@ export function mapMemory(
  *
  * @param address The beginning of a mapped piece.
  * @param bytes Up to the end of that piece, or of one that follows without a gap.
- * @throws {CudaError} If the range does not consist of whole pieces.
  */
 export function unmapMemory(
   library: NativeLibrary,
@@ -289,12 +277,7 @@ export function unmapMemory(
   if (status !== 0) check(library, status, `unmap ${bytes} bytes at ${address}`, device);
 }
 
-/**
- * Lets another device access a range of mapped pieces.
- *
- * @throws {CudaError} If the range does not consist of whole pieces, or `peer` cannot address the
- * memory of `device`.
- */
+/** Lets another device access a range of mapped pieces. */
 export function shareMemory(
   library: NativeLibrary,
   device: number,
@@ -311,7 +294,6 @@ export function shareMemory(
  * declaration, kernels and copies may only access live blocks of that memory.
  *
  * @param bytes More than 0.
- * @throws {CudaError} If the block overlaps a live one, or if a block that ends is not live.
  */
 export function declareBlock(
   library: NativeLibrary,

@@ -119,11 +119,7 @@ function output(
   return bytes;
 }
 
-/**
- * Compiles a program on another thread.
- *
- * @throws {TypeError} If a text of the program has a NUL character.
- */
+/** Compiles a program on another thread. */
 export async function compileNvrtc(
   library: NativeLibrary,
   program: NvrtcProgram,

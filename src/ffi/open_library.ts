@@ -60,11 +60,7 @@ export function candidatesOf(kind: LibraryKind): LibraryCandidate[] {
   return libraryCandidates(kind, explicitPath === undefined ? {} : { path: explicitPath });
 }
 
-/**
- * Opens the library of a kind, once per isolate.
- *
- * @throws {LibraryNotFoundError} If none of the candidates can be opened; the error lists them.
- */
+/** Opens the library of a kind, once per isolate. */
 export function openLibrary(kind: LibraryKind): NativeLibrary {
   const known = opened.get(kind);
   if (known !== undefined) return known;

@@ -97,11 +97,7 @@ export class DeviceContext {
   }
 }
 
-/**
- * Holds a context until a promise has settled.
- *
- * @throws {TypeError} If the context is closed.
- */
+/** Holds a context until a promise has settled. */
 export async function whileHeld<Result>(
   context: DeviceContext,
   use: () => Promise<Result>,
@@ -119,7 +115,6 @@ export async function whileHeld<Result>(
  *
  * @param name The argument's name, for the error message.
  * @param action The caller's action, for the error message.
- * @throws {TypeError} If it has none.
  */
 export function contextOf(
   owner: { readonly context: DeviceContext },

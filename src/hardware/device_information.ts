@@ -172,11 +172,7 @@ export function cudaVersionText(version: number): string | null {
 
 type AttributeName = keyof typeof DEVICE_ATTRIBUTES;
 
-/**
- * Describes a device. Creates no context unless the reader does.
- *
- * @throws {Error} If the device lacks an attribute that every CUDA device has.
- */
+/** Describes a device. Creates no context unless the reader does. */
 export function deviceInformation(
   reader: DeviceReader,
   { kind, fake, ordinal }: Pick<DeviceInfo, "kind" | "fake" | "ordinal">,

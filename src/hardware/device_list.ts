@@ -30,11 +30,7 @@ import type { DeviceKind } from "./selection.ts";
 /** The process's environment variables: one instance, which collects denied ones for `doctor`. */
 export const environment: Environment = new Environment();
 
-/**
- * The setting of `GRIDSTRIDE_FAKE`.
- *
- * @throws {EnvironmentError} If it is malformed, or `GRIDSTRIDE_STRICT` refuses it.
- */
+/** The setting of `GRIDSTRIDE_FAKE`. */
 export function fakeSetting(): FakeSetting | undefined {
   const setting = environment.fake;
   if (setting !== undefined && environment.strict) {
@@ -50,8 +46,6 @@ export function fakeSetting(): FakeSetting | undefined {
 /**
  * Reads every variable once: a malformed one is an error even if this call does not depend on it,
  * because the native libraries would silently ignore theirs.
- *
- * @throws {EnvironmentError} If one is malformed.
  */
 export function checkEnvironment(): void {
   void environment.library;
@@ -71,11 +65,7 @@ export function checkEnvironment(): void {
 
 let prepared: NativeLibrary | undefined;
 
-/**
- * The host library, with the fake devices if there are any.
- *
- * @throws {LibraryNotFoundError} If it is not built.
- */
+/** The host library, with the fake devices if there are any. */
 export function hostLibrary(): NativeLibrary {
   checkEnvironment();
   if (prepared !== undefined) return prepared;
@@ -87,11 +77,7 @@ export function hostLibrary(): NativeLibrary {
   return library;
 }
 
-/**
- * The CUDA library.
- *
- * @throws {LibraryNotFoundError} If it is not built.
- */
+/** The CUDA library. */
 export function cudaLibrary(): NativeLibrary {
   checkEnvironment();
   return openLibrary("cuda");

@@ -108,7 +108,6 @@ function parseBackends(value: string, items: readonly string[]): FakeSetting {
  * Parses a value of `GRIDSTRIDE_FAKE`.
  *
  * @param value The variable's value, such as `"4x24GiB@8.9"`.
- * @throws {EnvironmentError} If it does not follow the grammar; the empty string does not.
  */
 export function parseFakeSetting(value: string): FakeSetting {
   if (value === "") refuse(value, "it is empty");

@@ -60,11 +60,7 @@ function checkReading({ free, total }: Pick<UsableMemory, "free" | "total">): vo
   }
 }
 
-/**
- * Calculates the usable memory of a device.
- *
- * @throws {RangeError} If a figure is not a size or free memory exceeds total memory.
- */
+/** Calculates the usable memory of a device. */
 export function usableMemory(reading: Pick<UsableMemory, "free" | "total">): UsableMemory {
   checkReading(reading);
   const { free, total } = reading;

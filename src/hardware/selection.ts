@@ -31,7 +31,6 @@ export function matchDeviceSelector(text: string): DeviceSelector | undefined {
  * Parses a device selector.
  *
  * @param selector `"cuda"`, `"cuda:1"`, `"host"` or `"host:0"`.
- * @throws {RangeError} If it is anything else.
  */
 export function parseDeviceSelector(selector: string): DeviceSelector {
   const parsed = typeof selector === "string" ? matchDeviceSelector(selector) : undefined;

@@ -114,7 +114,6 @@ export const AXPY: Elementwise<FloatingDType> = new Elementwise<FloatingDType>(2
  *
  * @param out The buffer; all element types.
  * @param value Rounded to the element type as a store would; integers must fit it.
- * @throws {RangeError} If an integer does not fit the element type.
  */
 export function fill<D extends DType>(
   out: DeviceBuffer<D>,
@@ -169,8 +168,6 @@ function binary(
  * rounded once.
  *
  * @param out May be `x` or `y`.
- * @throws {TypeError} If element types or devices differ.
- * @throws {RangeError} If lengths differ, or `out` overlaps an input without being it.
  */
 export function add<D extends NumericDType>(
   x: DeviceBuffer<D>,
@@ -186,8 +183,6 @@ export function add<D extends NumericDType>(
  * single precision and rounded once.
  *
  * @param out May be `x` or `y`.
- * @throws {TypeError} If element types or devices differ.
- * @throws {RangeError} If lengths differ, or `out` overlaps an input without being it.
  */
 export function multiply<D extends NumericDType>(
   x: DeviceBuffer<D>,
@@ -203,8 +198,6 @@ export function multiply<D extends NumericDType>(
  *
  * @param out May be `x`.
  * @param options `offset` is added after scaling; 0 by default.
- * @throws {TypeError} If element types or devices differ, or are not floating point.
- * @throws {RangeError} If lengths differ, or `out` overlaps `x` without being it.
  */
 export function scale<D extends FloatingDType>(
   x: DeviceBuffer<D>,
@@ -224,8 +217,6 @@ export function scale<D extends FloatingDType>(
  * Enqueues `y = a * x + y` with one rounding: BLAS's axpy, saxpy for `float32`.
  *
  * @param y Read and written.
- * @throws {TypeError} If element types or devices differ, or are not floating point.
- * @throws {RangeError} If lengths differ, or `y` overlaps `x` without being it.
  */
 export function axpy<D extends FloatingDType>(
   a: number,

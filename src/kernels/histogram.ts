@@ -51,9 +51,6 @@ export interface HistogramOptions extends StreamChoice {
  * `min(floor((x - low) * (bins / (high - low))), bins - 1)`.
  *
  * @param counts Overwritten; one element per bin.
- * @throws {TypeError} If element types or devices do not fit.
- * @throws {RangeError} If there is no bin, the edges are not finite and in order, `counts` overlaps
- * `x`, or `x` has 2^32 elements or more.
  */
 export function histogram<D extends NumericDType>(
   x: DeviceBuffer<D>,

@@ -56,7 +56,6 @@ export function isFloating(dtype: DType): dtype is FloatingDType {
  * Refuses operands that are no buffers or are disposed.
  *
  * @param operands The operands by their names.
- * @throws {TypeError} If one is something else.
  */
 export function requireBuffers(
   operation: string,
@@ -73,11 +72,7 @@ export function requireBuffers(
   }
 }
 
-/**
- * Refuses a buffer of another element type than the allowed ones.
- *
- * @throws {TypeError} If the element type is not among the allowed ones.
- */
+/** Refuses a buffer of another element type than the allowed ones. */
 export function requireDType(
   operation: string,
   name: string,
@@ -90,11 +85,7 @@ export function requireDType(
   );
 }
 
-/**
- * Refuses a buffer that differs from another in element type.
- *
- * @throws {TypeError} If they differ.
- */
+/** Refuses a buffer that differs from another in element type. */
 export function requireSameDType(
   operation: string,
   name: string,
@@ -107,11 +98,7 @@ export function requireSameDType(
   );
 }
 
-/**
- * Refuses a buffer that is not as long as it must be.
- *
- * @throws {RangeError} If it is shorter or longer.
- */
+/** Refuses a buffer that is not as long as it must be. */
 export function requireLength(
   operation: string,
   name: string,
@@ -124,11 +111,7 @@ export function requireLength(
   );
 }
 
-/**
- * Refuses a buffer of another device.
- *
- * @throws {TypeError} If it lies on another device.
- */
+/** Refuses a buffer of another device. */
 export function requireDevice(
   operation: string,
   name: string,
@@ -155,8 +138,6 @@ function bytesApart(one: DeviceBuffer, other: DeviceBuffer): string {
 /**
  * Refuses an output that shares some but not all of its elements with an input: elements would be read
  * before or after they are written, in no order. Exactly in place is allowed.
- *
- * @throws {RangeError} If the two overlap without being the same range.
  */
 export function requireNoPartialOverlap(
   operation: string,
@@ -173,11 +154,7 @@ export function requireNoPartialOverlap(
   );
 }
 
-/**
- * Refuses an output that shares elements with an input that is read after it is written.
- *
- * @throws {RangeError} If the two overlap.
- */
+/** Refuses an output that shares elements with an input that is read after it is written. */
 export function requireNoOverlap(
   operation: string,
   name: string,

@@ -176,7 +176,6 @@ function sumFinal(
  * (`float64` in double) and in double precision between threads; integers are exact modulo 2^64.
  *
  * @param out One element: `int64` for integers, any floating-point type for floats.
- * @throws {TypeError} If element types or devices do not fit.
  */
 export function sum<D extends NumericDType>(
   x: DeviceBuffer<D>,
@@ -198,7 +197,6 @@ export function sum<D extends NumericDType>(
  * Enqueues `out[0] = Σ x / n`; NaN for an empty buffer.
  *
  * @param out One element of any floating-point type.
- * @throws {TypeError} If element types or devices do not fit.
  */
 export function mean<D extends NumericDType>(
   x: DeviceBuffer<D>,
@@ -237,8 +235,6 @@ function extremum<D extends NumericDType>(
  * Enqueues `out[0] = min x`; NaN if an element is NaN.
  *
  * @param out One element of the same type.
- * @throws {RangeError} If `x` is empty.
- * @throws {TypeError} If element types or devices differ.
  */
 export function min<D extends NumericDType>(
   x: DeviceBuffer<D>,
@@ -252,8 +248,6 @@ export function min<D extends NumericDType>(
  * Enqueues `out[0] = max x`; NaN if an element is NaN.
  *
  * @param out One element of the same type.
- * @throws {RangeError} If `x` is empty.
- * @throws {TypeError} If element types or devices differ.
  */
 export function max<D extends NumericDType>(
   x: DeviceBuffer<D>,
@@ -271,8 +265,6 @@ export function max<D extends NumericDType>(
  * @param options `correction` is subtracted from n in the variance's denominator: 1 (by default, as
  * in PyTorch) estimates the variance of the population that `x` is a sample of, 0 (as in NumPy) is
  * the variance of `x` itself.
- * @throws {TypeError} If element types or devices do not fit.
- * @throws {RangeError} If the correction is negative or not a number.
  */
 export function moments<D extends NumericDType>(
   x: DeviceBuffer<D>,

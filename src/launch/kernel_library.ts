@@ -18,12 +18,7 @@ export function builtInKernelNames(context: DeviceContext): string[] {
     .sort();
 }
 
-/**
- * A built-in kernel by its C signature, compared once with the compiled one.
- *
- * @throws {SyntaxError} If the signature cannot be read.
- * @throws {TypeError} If there is no such kernel or its parameters differ.
- */
+/** A built-in kernel by its C signature, compared once with the compiled one. */
 export function builtInKernel<Signature extends string>(
   context: DeviceContext,
   signature: Signature,

@@ -204,8 +204,6 @@ export function nextTurn(): Promise<void> {
  * Resolves when an event has been reached, without blocking the event loop. A nonblocking FFI call
  * costs about 30 µs and a thread; a query costs nanoseconds. Short waits therefore poll, and only
  * long ones use a thread.
- *
- * @throws {CudaError} If earlier work failed.
  */
 export async function eventDone(context: DeviceContext, event: number): Promise<void> {
   const { library, ordinal } = context;

@@ -217,12 +217,7 @@ const ACTION = "capture a stream";
 
 const AsyncFunction = (async () => {}).constructor;
 
-/**
- * Captures the work that `body` enqueues; see {@linkcode Stream.capture}.
- *
- * @throws {TypeError} If the stream is already being captured, or `body` is asynchronous.
- * @throws {CudaError} If the capture was invalidated, or another stream was not joined.
- */
+/** Captures the work that `body` enqueues; see {@linkcode Stream.capture}. */
 export function captureWork(
   stream: Stream,
   body: () => void,

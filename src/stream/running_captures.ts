@@ -97,9 +97,7 @@ export function removeRunningCapture(capture: RunningCapture): void {
   capture.library.interruptions++;
 }
 
-/**
- * The running capture of a stream. Costs a native call only while a capture is running.
- */
+/** The running capture of a stream. Costs a native call only while a capture is running. */
 export function captureOf(stream: Stream): RunningCapture | undefined {
   if (running.length === 0 || stream.disposed) return undefined;
   const { library, ordinal } = stream.context;
@@ -115,21 +113,13 @@ export function captureOf(stream: Stream): RunningCapture | undefined {
   return capture;
 }
 
-/**
- * Throws if a stream is being captured.
- *
- * @throws {TypeError} If the stream is being captured.
- */
+/** Throws if a stream is being captured. */
 export function refuseCaptured(stream: Stream, action: string, reason: string): void {
   if (captureOf(stream) === undefined) return;
   throw new TypeError(`Cannot ${action} as the stream is being captured: ${reason}`);
 }
 
-/**
- * Throws if a running capture forbids waiting and queries.
- *
- * @throws {TypeError} If a capture is running that is not relaxed.
- */
+/** Throws if a running capture forbids waiting and queries. */
 export function refuseWhileCapturing(library: NativeLibrary, action: string): void {
   if (running.length === 0) return;
   if (!running.some((each) => each.library === library && each.mode !== "relaxed")) return;
@@ -138,11 +128,7 @@ export function refuseWhileCapturing(library: NativeLibrary, action: string): vo
   );
 }
 
-/**
- * Throws if waiting for a stream or querying it would invalidate a capture.
- *
- * @throws {TypeError} If it would.
- */
+/** Throws if waiting for a stream or querying it would invalidate a capture. */
 export function refuseWaiting(stream: Stream, action: string): void {
   if (running.length === 0) return;
   refuseCaptured(stream, action, "its work runs when the graph is launched");
@@ -154,7 +140,6 @@ export function refuseWaiting(stream: Stream, action: string): void {
  * wait for each other.
  *
  * @param capture The capture in which the event was last recorded, even if it has ended.
- * @throws {TypeError} If the captures differ.
  */
 export function refuseEventOfOtherCapture(
   stream: Stream,
@@ -174,11 +159,7 @@ export function refuseEventOfOtherCapture(
   );
 }
 
-/**
- * Throws if a capture is running, because waiting for a whole device invalidates every capture.
- *
- * @throws {TypeError} If a capture is running.
- */
+/** Throws if a capture is running, because waiting for a whole device invalidates every capture. */
 export function refuseDeviceWait(library: NativeLibrary, action: string): void {
   if (!running.some((each) => each.library === library)) return;
   throw new TypeError(
@@ -203,11 +184,7 @@ export async function duringDeviceWait<T>(
   }
 }
 
-/**
- * Throws if a pending wait for a device would invalidate a new capture.
- *
- * @throws {TypeError} If such a wait is pending.
- */
+/** Throws if a pending wait for a device would invalidate a new capture. */
 export function refuseDuringDeviceWait(library: NativeLibrary, action: string): void {
   if ((deviceWaits.get(library) ?? 0) === 0) return;
   throw new TypeError(

@@ -157,8 +157,6 @@ const MAX_NAME = 200;
  * A text of a value that is equal for equal values only.
  *
  * @param path The value's name in errors.
- * @throws {TypeError} If a part of it is no plain data: a function, a symbol, an object of a class, a
- * number that is not finite, a cycle.
  */
 export function canonicalText(value: unknown, path: string): string {
   let count = 0;

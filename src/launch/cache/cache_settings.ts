@@ -111,11 +111,7 @@ function readMaxBytes(value: unknown): number {
   return bytes + 0; // -0 is 0
 }
 
-/**
- * The effective settings. Never prompts.
- *
- * @throws {EnvironmentError} If a variable is malformed.
- */
+/** The effective settings. Never prompts. */
 export function cacheSetting(): CacheSetting {
   // Read in every case: a malformed variable must not go unnoticed.
   const { cacheDirectory, cacheSize } = environment;

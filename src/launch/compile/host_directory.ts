@@ -26,8 +26,6 @@ const PREFIX = "compile-";
  *
  * The directory lies in the user cache, or among the temporary files where there is no cache, or it
  * cannot be written to.
- *
- * @throws {CompilerUnavailableError} If a permission is missing.
  */
 export async function withCompileDirectory<Result>(
   environment: EnvironmentReader,
@@ -109,7 +107,6 @@ export interface HostRun {
  * Runs a compiler to its end.
  *
  * @param directory The directory of the compilation.
- * @throws {CompilerUnavailableError} If the compiler may not be started.
  */
 export async function runHostProgram(
   { command: [program, ...first] }: HostProgram,

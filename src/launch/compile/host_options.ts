@@ -33,11 +33,7 @@ const UNTRACKED_FILES = new RegExp(
 /** Options that may take the next text as value. */
 const VALUED = /^-(?:[DU]|-param|target|Xarch_\w+|mllvm)$/;
 
-/**
- * The directories and headers that options name.
- *
- * @throws {TypeError} If an option is not allowed, or lacks its value.
- */
+/** The directories and headers that options name. */
 export function namedFiles({ options, name }: CompileInputs): {
   readonly directories: readonly string[];
   readonly first: readonly string[];
@@ -73,13 +69,7 @@ export function namedFiles({ options, name }: CompileInputs): {
 /** An `#include` of an absolute path, which needs no option. */
 const ABSOLUTE = /^[ \t]*#[ \t]*include[ \t]*["<]\//m;
 
-/**
- * The program's own files that a request includes. The machine code depends on them.
- *
- * @throws {TypeError} If an option is not allowed, or lacks its value.
- * @throws {CompilerUnavailableError} If a directory may not be read: permissions do not restrict the
- * compiler, which would read it without the cache's knowledge.
- */
+/** The program's own files that a request includes. The machine code depends on them. */
 export function includedFiles(request: CompileInputs): ReturnType<typeof filesOnDisk> {
   const { directories, first } = namedFiles(request);
   const isOpen = [request.source, ...request.headers.values()].some((text) => ABSOLUTE.test(text));

@@ -55,7 +55,6 @@ export function programVariables(environment: EnvironmentReader): string[] {
  * that built the host library, else one of the other family. Starts no process.
  *
  * @param builtWith The compiler in the host library's build record.
- * @throws {CompilerUnavailableError} If there is none; the message lists the places.
  */
 export function findHostProgram(builtWith: string, environment: EnvironmentReader): HostProgram {
   const tried: string[] = [];
@@ -117,11 +116,7 @@ function missingPermissions(environment: EnvironmentReader): string {
 /** The versions of this process, by command and state. */
 const versions = new Map<string, Promise<HostProgramVersion>>();
 
-/**
- * Queries a compiler's version, once per process and state of its files.
- *
- * @throws {CompilerUnavailableError} If it may not be started, or is neither g++ nor clang++.
- */
+/** Queries a compiler's version, once per process and state of its files. */
 export function versionOf(
   program: HostProgram,
   environment: EnvironmentReader,
@@ -157,11 +152,7 @@ async function queryVersion(
   return { states, label, family, version: stdout };
 }
 
-/**
- * Requires the permission to start a program, without a prompt.
- *
- * @throws {CompilerUnavailableError} If it is not granted; the message names the flag.
- */
+/** Requires the permission to start a program, without a prompt. */
 export function requireRun(path: string): void {
   if (Deno.permissions.querySync({ name: "run", command: path }).state === "granted") return;
   throw new CompilerUnavailableError(
@@ -180,8 +171,6 @@ export interface HostHeaders {
  *
  * @param root The folder of the package's `mod.ts`.
  * @param manifest The package's native sources.
- * @throws {BuildError} If a header cannot be fetched.
- * @throws {CompilerUnavailableError} If they may not be read.
  */
 export async function openHostHeaders(
   root: URL = PACKAGE_ROOT,

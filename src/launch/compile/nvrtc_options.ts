@@ -47,7 +47,6 @@ const WITH_FILES = /^(?:--?(?:(?:create-|use-)?pch|pch-dir|time|fdevice-time-tra
  * single letter, without; or be the next text.
  *
  * @param compiler The compiler in messages.
- * @throws {TypeError} If an option is not allowed or lacks its value.
  */
 export function readOptions({ options, name }: CompileInputs, compiler: string): ProgramOptions {
   const refuse = (reason: string): never => {
@@ -102,7 +101,6 @@ function splitOption(text: string): { readonly option: string; readonly value?: 
  * newest older one as PTX, which the driver compiles.
  *
  * @param supported The compiler's architectures, ascending.
- * @throws {RangeError} If the compiler knows only newer ones.
  */
 export function chooseArchitecture(
   { target: { capability }, name }: CompileRequest,

@@ -47,11 +47,7 @@ const VARIABLES: readonly string[] =
  */
 const SYSTEM_NAMES: readonly string[] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"];
 
-/**
- * Finds and opens NVRTC.
- *
- * @throws {CompilerUnavailableError} If there is none; the message lists every place.
- */
+/** Finds and opens NVRTC. */
 export function findNvrtc(
   library: NativeLibrary,
   environment: EnvironmentReader,

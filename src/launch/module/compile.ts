@@ -248,8 +248,6 @@ export function targetOf({ library, info }: DeviceContext): CompileTarget {
  * Compiles a source without loading it, unless the result is in the cache.
  *
  * @param library The library that opens NVRTC, or that host kernels are linked with.
- * @throws {CompileError} If the source does not compile.
- * @throws {CompilerUnavailableError} If there is no compiler.
  */
 export async function compileForTarget(
   library: NativeLibrary,

@@ -41,11 +41,7 @@ export interface CompileSettings {
 const ACTION = "compile a source";
 const MACRO = /^[A-Za-z_][A-Za-z_0-9]*$/;
 
-/**
- * Checks options and fills in defaults.
- *
- * @throws {TypeError | RangeError} If one is wrong; the message names it.
- */
+/** Checks options and fills in defaults. */
 export function compileSettings(options: CompileOptions): CompileSettings {
   requireObject(options, "options", ACTION);
   const { name = "kernel.cu", defines = {}, headers = {}, instances = [], cache = true } = options;

@@ -29,8 +29,6 @@ const OTHER_PARAMETERS = -15;
  * @param home The module.
  * @param id The library's handle of the module.
  * @param text The signature, or the name where the source is known.
- * @throws {SyntaxError} If the signature cannot be read.
- * @throws {TypeError} If there is no such kernel, or its parameters differ.
  */
 export function kernelOfModule(
   home: KernelOwner & { readonly context: DeviceContext },

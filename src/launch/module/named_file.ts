@@ -19,7 +19,6 @@ export interface NamedFile {
  *
  * @param action The action of the caller; completes "Cannot …".
  * @param field The parameter's name in messages.
- * @throws {TypeError} If the name is neither a text nor the URL of a file.
  */
 export function namedFile(file: unknown, action: string, field = "path"): NamedFile {
   const path = pathOf(file);
@@ -46,8 +45,6 @@ function pathOf(file: unknown): string | undefined {
  * Reads a file.
  *
  * @param read `Deno.readTextFile`, or `Deno.readFile` for bytes.
- * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If the file does not exist or may not be
- * read; other classes of `Deno.errors` for other reasons.
  */
 export async function readNamed<Content>(
   { path }: NamedFile,
@@ -66,12 +63,7 @@ export async function readNamed<Content>(
   }
 }
 
-/**
- * Opens a file for writing, and truncates it.
- *
- * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If it may not be written; other classes of
- * `Deno.errors` for other reasons.
- */
+/** Opens a file for writing, and truncates it. */
 export async function openNamedFile({ path }: NamedFile, action: string): Promise<Deno.FsFile> {
   try {
     return await Deno.open(path, { write: true, create: true, truncate: true });

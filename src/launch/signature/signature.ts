@@ -76,8 +76,6 @@ export interface KernelSignature {
  *
  * @param text The signature.
  * @param structs The structs that it may name, by the names that it gives them or by their own.
- * @throws {SyntaxError} If the text is no signature, or a parameter has a type that no argument
- * can be passed for; the message shows the character and the text there.
  */
 export function parseSignature(text: string, structs: StructTypes = []): KernelSignature {
   if (typeof text !== "string") {

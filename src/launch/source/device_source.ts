@@ -42,11 +42,7 @@ export interface DeviceSource {
   readonly text: string;
 }
 
-/**
- * Reads a source.
- *
- * @throws {CompileError} If it holds host code that can neither be left out nor be compiled.
- */
+/** Reads a source. */
 export function readDeviceSource(source: string, options: SourceOptions): DeviceSource {
   const { name, headers } = options;
   const context = readSource(source, options);
