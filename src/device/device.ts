@@ -66,7 +66,10 @@ import { Event, type EventOptions } from "../stream/event.ts";
 import { duringDeviceWait, refuseDeviceWait } from "../stream/running_captures.ts";
 import { DeviceKernels } from "./device_kernels.ts";
 
-/** Options of {@linkcode Device.allocate}. */
+/**
+ * Options of {@linkcode Device.allocate}.
+ * @category Devices
+ */
 export interface AllocateOptions<D extends DType> extends PlacementOptions {
   /** The initial value of every element. The content is undefined if absent. */
   readonly fill?: ElementOf<D>;

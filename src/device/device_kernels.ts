@@ -31,6 +31,7 @@ import type { DType, ElementOf } from "../memory/dtype.ts";
  * device.kernels.sum(x, total);
  * console.log((await total.toArray())[0]);
  * ```
+ * @category Devices
  */
 export class DeviceKernels {
   readonly #context: DeviceContext;

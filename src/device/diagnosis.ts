@@ -13,7 +13,10 @@ import type { BackendReport } from "../hardware/probe.ts";
 import { cudaVersionText } from "../hardware/device_information.ts";
 import { checkEnvironment, environment, listDevices } from "../hardware/device_list.ts";
 
-/** The result of {@linkcode diagnose}. */
+/**
+ * The result of {@linkcode diagnose}.
+ * @category Detection and diagnosis
+ */
 export interface Diagnosis {
   /** Whether a device can be opened. */
   readonly ok: boolean;
@@ -134,6 +137,7 @@ function canOpen(): boolean {
  *
  * for (const { message, fix } of (await diagnose()).problems) console.log(message, fix);
  * ```
+ * @category Detection and diagnosis
  */
 export async function diagnose(): Promise<Diagnosis> {
   checkEnvironment();

@@ -30,7 +30,10 @@ import type { MemoryPoolOptions } from "../memory/pool/pool_options.ts";
 import { logger } from "../ffi/logging.ts";
 import { Device } from "./device.ts";
 
-/** Thrown if there is no such device. */
+/**
+ * Thrown if there is no such device.
+ * @category Devices
+ */
 export class NoDeviceError extends Error {
   /** The name of the class in printed errors. */
   override readonly name: string = "NoDeviceError";
@@ -55,6 +58,7 @@ function candidates(devices: readonly DeviceInfo[]) {
  * @param kind The kind to choose from; both by default.
  * @throws {NoDeviceError} If there is no device.
  * @throws {RangeError} If `kind` is not a kind of device.
+ * @category Devices
  */
 export function bestDevice(kind?: DeviceKind): {
   /** The device. */
@@ -108,7 +112,10 @@ function select(selector: DeviceSelector): DeviceInfo {
   );
 }
 
-/** Options of {@linkcode openDevice}. */
+/**
+ * Options of {@linkcode openDevice}.
+ * @category Devices
+ */
 export interface OpenDeviceOptions {
   /**
    * Options of the device's default pool. If absent, the first allocation makes the pool with the
@@ -142,6 +149,7 @@ function open(info: DeviceInfo, memory: MemoryPoolOptions | undefined): Device {
  *
  * console.log(defaultDevice().name);
  * ```
+ * @category Devices
  */
 export function defaultDevice(): DeviceInfo {
   fakeSetting();
@@ -169,6 +177,7 @@ export function defaultDevice(): DeviceInfo {
  * using device = openDevice();
  * console.log(device.label, device.info.name);
  * ```
+ * @category Devices
  */
 export function openDevice(selector?: string, options: OpenDeviceOptions = {}): Device {
   fakeSetting();

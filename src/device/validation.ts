@@ -13,7 +13,10 @@ import { ELEMENTWISE_CASES } from "./validation/elementwise_cases.ts";
 import { REDUCTION_CASES } from "./validation/reduction_cases.ts";
 import { RandomSource } from "./validation/validation_case.ts";
 
-/** The result of one kernel with one element type on one size. */
+/**
+ * The result of one kernel with one element type on one size.
+ * @category Detection and diagnosis
+ */
 export interface ValidationRow {
   /** The kernel. */
   readonly kernel: string;
@@ -31,7 +34,10 @@ export interface ValidationRow {
   readonly passed: boolean;
 }
 
-/** Options of {@linkcode validate}. */
+/**
+ * Options of {@linkcode validate}.
+ * @category Detection and diagnosis
+ */
 export interface ValidationOptions {
   /** Element counts; by default one of them odd and of many blocks. */
   readonly sizes?: readonly number[];
@@ -52,7 +58,10 @@ export interface ValidationOptions {
 
 const CASES = [...ELEMENTWISE_CASES, ...REDUCTION_CASES];
 
-/** The kernels that {@linkcode validate} runs. */
+/**
+ * The kernels that {@linkcode validate} runs.
+ * @category Detection and diagnosis
+ */
 export const VALIDATED_KERNELS: readonly string[] = [
   ...new Set(CASES.map(({ kernel }) => kernel)),
 ];
@@ -101,6 +110,7 @@ function requireSizes(sizes: readonly number[]): void {
  * const failed = (await validate(device)).filter(({ passed }) => !passed);
  * console.table(failed);
  * ```
+ * @category Detection and diagnosis
  */
 export async function validate(
   device: Device,

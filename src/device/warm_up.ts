@@ -44,6 +44,7 @@ const ACTION = "warm kernels up";
  * using module = await device.compile(source, { name: "zero.cu" });
  * console.log(module.cached); // true
  * ```
+ * @category Launching kernels
  */
 export async function warmUpKernels(
   device: Device,

@@ -10,7 +10,10 @@ import { dirname, isAbsolute, join, resolve } from "node:path";
 import type { EnvironmentReader } from "./granted_environment.ts";
 import { VERSION } from "./version.ts";
 
-/** Thrown if the place of the user cache is unknown, or if the cache is not trusted. */
+/**
+ * Thrown if the place of the user cache is unknown, or if the cache is not trusted.
+ * @category Errors
+ */
 export class CacheDirectoryError extends Error {
   /** The name of the class. */
   override name = "CacheDirectoryError";

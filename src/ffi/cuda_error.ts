@@ -38,6 +38,7 @@ function describe(
  *   if (error.sticky) Deno.exit(1); // the device is lost to this process
  * }
  * ```
+ * @category Errors
  */
 export class CudaError extends Error {
   /** The name of the class. */
@@ -129,7 +130,10 @@ function memoryAdvice(details: OutOfMemoryDetails): string | undefined {
   return undefined;
 }
 
-/** The device has no room for the requested memory. */
+/**
+ * The device has no room for the requested memory.
+ * @category Errors
+ */
 export class OutOfMemoryError extends CudaError {
   /** The name of the class. */
   override readonly name: string = "OutOfMemoryError";

@@ -29,7 +29,10 @@ export function environmentReader(): EnvironmentReader {
   return state === "granted" && !partial ? (name) => Deno.env.get(name) : grantedEnvironment;
 }
 
-/** An environment variable has a value that is not allowed. */
+/**
+ * An environment variable has a value that is not allowed.
+ * @category Errors
+ */
 export class EnvironmentError extends Error {
   /** The name of the class. */
   override readonly name = "EnvironmentError";

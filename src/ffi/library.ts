@@ -10,10 +10,16 @@ import { type NativeSymbols, SYMBOLS } from "./declarations.ts";
 /** The version of `csrc/gridstride.h` that this module requires. */
 export const ABI_VERSION = 4;
 
-/** The two native libraries: over the CUDA runtime, and over the host device. */
+/**
+ * The two native libraries: over the CUDA runtime, and over the host device.
+ * @category The native library
+ */
 export type LibraryKind = "cuda" | "host";
 
-/** The build of a native library. */
+/**
+ * The build of a native library.
+ * @category The native library
+ */
 export interface BuildRecord {
   /** The kind of the library. */
   readonly kind: LibraryKind;
@@ -65,6 +71,7 @@ const RECORD_BYTES = 1 << 16;
 /**
  * An open native library and this isolate's command block in it. It is never closed: a call after
  * closing would crash, and the process frees everything when it ends.
+ * @category The native library
  */
 export class NativeLibrary {
   /** The file. */

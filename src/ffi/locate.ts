@@ -18,7 +18,10 @@ import {
 } from "./granted_environment.ts";
 import type { LibraryKind } from "./library.ts";
 
-/** Thrown on systems without a native library. */
+/**
+ * Thrown on systems without a native library.
+ * @category The native library
+ */
 export class UnsupportedPlatformError extends Error {
   /** The name of the class. */
   override name = "UnsupportedPlatformError";
@@ -166,7 +169,10 @@ export function buildCommand(packageRoot: URL = PACKAGE_ROOT): string {
   return `\`deno run -A ${module}\``;
 }
 
-/** Thrown if no candidate could be opened. */
+/**
+ * Thrown if no candidate could be opened.
+ * @category The native library
+ */
 export class LibraryNotFoundError extends Error {
   /** The name of the class. */
   override name = "LibraryNotFoundError";

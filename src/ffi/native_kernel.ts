@@ -35,7 +35,10 @@ export function findKernel(library: NativeLibrary, name: string): number | undef
   return library.result[0]!;
 }
 
-/** The resources and limits of a compiled kernel. */
+/**
+ * The resources and limits of a compiled kernel.
+ * @category Launching kernels
+ */
 export interface KernelAttributes {
   /** Maximum number of threads of a block. */
   readonly maxThreadsPerBlock: number;

@@ -32,6 +32,7 @@ let explicitPath: string | URL | undefined;
  * load({ path: "/opt/gridstride" });
  * using device = openDevice();
  * ```
+ * @category The native library
  */
 export function load(options: {
   /** A library file, or a directory with both libraries. */

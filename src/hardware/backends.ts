@@ -301,6 +301,7 @@ function machineOptions(): DetectionOptions {
  *
  * for (const { backend, available } of await detectBackends()) console.log(backend, available);
  * ```
+ * @category Detection and diagnosis
  */
 export async function detectBackends(): Promise<BackendReport[]> {
   return await detect(machineOptions());
@@ -319,6 +320,7 @@ export async function detectBackends(): Promise<BackendReport[]> {
  * const result = await preflight();
  * if (!result.ok) console.error(result.reason, result.fix);
  * ```
+ * @category Detection and diagnosis
  */
 export async function preflight(): Promise<
   | {

@@ -14,7 +14,10 @@
 
 import { describeValue } from "../ffi/describe_value.ts";
 
-/** Extents along the three axes of a grid or a block. */
+/**
+ * Extents along the three axes of a grid or a block.
+ * @category Devices
+ */
 export interface Extents {
   /** Along x. */
   readonly x: number;
@@ -24,7 +27,10 @@ export interface Extents {
   readonly z: number;
 }
 
-/** The limits of devices of a compute capability. Memory is in bytes. */
+/**
+ * The limits of devices of a compute capability. Memory is in bytes.
+ * @category Devices
+ */
 export interface CapabilityLimits {
   /** The requested capability, such as `"8.9"`. */
   readonly computeCapability: string;
@@ -342,6 +348,7 @@ function fill(computeCapability: string, source: string, row: CapabilityRow): Ca
  * const { sharedMemoryPerBlockOptIn } = capabilityLimits("9.0");
  * console.log(sharedMemoryPerBlockOptIn); // 232448, that is 227 KiB
  * ```
+ * @category Devices
  */
 export function capabilityLimits(computeCapability: string): CapabilityLimits {
   const wanted = typeof computeCapability === "string" ? rank(computeCapability) : undefined;

@@ -12,6 +12,7 @@ import type { DeviceInfo } from "./device_information.ts";
 /**
  * An opened device. It stays open while it is held: the `Device` that opened it, its streams, events
  * and buffers each hold it once, so a child outlives its parent's disposal.
+ * @category Devices
  */
 export class DeviceContext {
   /** The library that drives the device. */

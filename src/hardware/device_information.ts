@@ -7,7 +7,10 @@
 import { type CapabilityLimits, type Extents, tensorCoreFormats } from "./capability_limits.ts";
 import { type DeviceKind, deviceLabel } from "./selection.ts";
 
-/** The description of a device. Memory is in bytes; the values are CUDA's device attributes. */
+/**
+ * The description of a device. Memory is in bytes; the values are CUDA's device attributes.
+ * @category Devices
+ */
 export interface DeviceInfo {
   /** `"cuda"` for an NVIDIA GPU, `"host"` for the kernels on the CPU. */
   readonly kind: DeviceKind;

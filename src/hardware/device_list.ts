@@ -107,6 +107,7 @@ export function cudaPresence(): CudaPresence {
 /**
  * Whether there is a real NVIDIA GPU that this process can use. A fake does not count, and while
  * `GRIDSTRIDE_FAKE` is set real GPUs are hidden.
+ * @category Devices
  */
 export function cudaAvailable(): boolean {
   return fakeSetting() === undefined && cudaPresence().count > 0;
@@ -153,6 +154,7 @@ function devicesOf(library: NativeLibrary): DeviceInfo[] {
  *
  * for (const { kind, ordinal, name } of listDevices()) console.log(`${kind}:${ordinal} ${name}`);
  * ```
+ * @category Devices
  */
 export function listDevices(): DeviceInfo[] {
   const setting = fakeSetting();
@@ -170,7 +172,10 @@ export function listDevices(): DeviceInfo[] {
   }
 }
 
-/** The number of devices that {@linkcode listDevices} lists. */
+/**
+ * The number of devices that {@linkcode listDevices} lists.
+ * @category Devices
+ */
 export function deviceCount(): number {
   return listDevices().length;
 }

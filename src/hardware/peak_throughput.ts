@@ -173,6 +173,7 @@ const HALVED_ON_GEFORCE: readonly string[] = ["tfloat32", "bfloat16"];
  *   console.log(info.name, bandwidth, operations.float32, tensorOperations.float16);
  * }
  * ```
+ * @category Devices
  */
 export function peakThroughput(
   info: Pick<

@@ -140,7 +140,10 @@ async function readPath(path: string): Promise<PathOutcome> {
 /** Probes the real machine. */
 export const MACHINE: ProbeRunner = { run: runCommand, path: readPath };
 
-/** The report on one backend. */
+/**
+ * The report on one backend.
+ * @category Detection and diagnosis
+ */
 export interface BackendReport {
   /** The backend. */
   readonly backend: "cuda" | "rocm" | "metal" | "webgpu";

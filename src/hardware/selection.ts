@@ -6,7 +6,10 @@
 
 import { describeValue } from "../ffi/describe_value.ts";
 
-/** The two kinds of device: an NVIDIA GPU, or the kernels on the CPU. */
+/**
+ * The two kinds of device: an NVIDIA GPU, or the kernels on the CPU.
+ * @category Devices
+ */
 export type DeviceKind = "cuda" | "host";
 
 /** A request for a device. */

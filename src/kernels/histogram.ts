@@ -36,7 +36,10 @@ export const HISTOGRAM: Readonly<Record<"shared" | "global", KernelFamily<Numeri
   global: histogramKernels("global"),
 };
 
-/** Options of `device.kernels.histogram()`. */
+/**
+ * Options of `device.kernels.histogram()`.
+ * @category Launching kernels
+ */
 export interface HistogramOptions extends StreamChoice {
   /** The lower edge of the first bin. */
   readonly low: number;

@@ -9,7 +9,10 @@ import type { DeviceContext } from "../hardware/device_context.ts";
 import { DeviceBuffer } from "../memory/device_buffer.ts";
 import type { DType } from "../memory/dtype.ts";
 
-/** Element types with arithmetic kernels. */
+/**
+ * Element types with arithmetic kernels.
+ * @category Launching kernels
+ */
 export type NumericDType =
   | "float64"
   | "float32"
@@ -22,7 +25,10 @@ export type NumericDType =
   | "int8"
   | "uint8";
 
-/** Floating-point element types with arithmetic kernels. */
+/**
+ * Floating-point element types with arithmetic kernels.
+ * @category Launching kernels
+ */
 export type FloatingDType = "float64" | "float32" | "float16" | "bfloat16";
 
 /** The element types with arithmetic kernels, in the order reports list them. */

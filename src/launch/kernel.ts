@@ -36,6 +36,7 @@ const NEVER = -1;
  *
  * @typeParam Signature The kernel's C signature; it types the arguments of {@linkcode Kernel.launch}.
  * @typeParam Structs The structs that it names.
+ * @category Launching kernels
  */
 export class Kernel<
   Signature extends string = string,

@@ -47,6 +47,7 @@ const BATCH = 64;
  * const { median } = await timeKernel(axpy, config, [2, x, x, x.length]);
  * console.log(`${(3 * x.byteLength / median / 1e6).toFixed(1)} GB/s`);
  * ```
+ * @category Launching kernels
  */
 export async function timeKernel<
   Signature extends string,

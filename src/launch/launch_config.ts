@@ -23,6 +23,7 @@ import type { Stream } from "../stream/stream.ts";
  * const tiled: LaunchConfig = { grid: [64, 64], block: [32, 8], sharedMemory: 32 * 33 * 4 };
  * console.log(tiled);
  * ```
+ * @category Launching kernels
  */
 export interface LaunchConfig {
   /** Blocks of the grid. */

@@ -58,6 +58,7 @@ function listOf({ x, y, z }: Extents): LaunchConfig["grid"] {
  * scale.launch(plan, x, x, 2, 0, x.length);
  * console.log(plan.explain());
  * ```
+ * @category Launching kernels
  */
 export class LaunchPlan implements LaunchConfig {
   /** Blocks of the grid. */

@@ -12,6 +12,7 @@ import { type LaunchConfig, readExtents } from "./launch_config.ts";
 /**
  * A problem that `device.launchFor()` chooses a launch for: a number of elements, rows and columns
  * (or planes of them), or the product of an m × k and a k × n matrix.
+ * @category Launching kernels
  */
 export type LaunchProblem =
   & {

@@ -25,7 +25,10 @@ const MAX = 2 ** 31 - 1;
 /** PTX ISA, `barrier`: a block has sixteen, numbered from 0. */
 const MAX_BARRIERS = 16;
 
-/** The result of {@linkcode occupancy}. */
+/**
+ * The result of {@linkcode occupancy}.
+ * @category Launching kernels
+ */
 export interface Occupancy {
   /** Blocks resident on a multiprocessor; 0 if the kernel cannot be launched with this block. */
   readonly activeBlocks: number;
@@ -86,6 +89,7 @@ export interface Occupancy {
  * console.log(activeBlocks, limiter); // 5 registers
  * console.log(advice);
  * ```
+ * @category Launching kernels
  */
 export function occupancy(limits: OccupancyLimits, usage: OccupancyUsage): Occupancy {
   checkLimits(limits, ACTION);
@@ -138,6 +142,7 @@ function finite(blocks: number): number | null {
  * );
  * console.log(occupancyOf(axpy, { block: 256 }).activeBlocks);
  * ```
+ * @category Launching kernels
  */
 export function occupancyOf(
   kernel: {
@@ -182,6 +187,7 @@ export function occupancyOf(
  *   console.log(info.name, activeBlocks);
  * }
  * ```
+ * @category Launching kernels
  */
 export function occupancyLimits(info: DeviceInfo): OccupancyLimits {
   requireObject(info, "info", "look up limits");
@@ -220,6 +226,7 @@ export function occupancyLimits(info: DeviceInfo): OccupancyLimits {
  * );
  * console.log(threadsPerBlock); // 768
  * ```
+ * @category Launching kernels
  */
 export function potentialBlockSize(
   limits: OccupancyLimits,

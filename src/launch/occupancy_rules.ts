@@ -7,7 +7,10 @@
 
 import type { CapabilityLimits } from "../hardware/capability_limits.ts";
 
-/** The limits of a device that occupancy depends on; {@linkcode capabilityLimits} has them all. */
+/**
+ * The limits of a device that occupancy depends on; {@linkcode capabilityLimits} has them all.
+ * @category Launching kernels
+ */
 export type OccupancyLimits = Pick<
   CapabilityLimits,
   | "warpSize"
@@ -28,7 +31,10 @@ export type OccupancyLimits = Pick<
   | "barrierAllocation"
 >;
 
-/** The resources that a block of a kernel takes. */
+/**
+ * The resources that a block of a kernel takes.
+ * @category Launching kernels
+ */
 export interface OccupancyUsage {
   /** Threads of a block. */
   readonly threadsPerBlock: number;

@@ -11,13 +11,19 @@ import { Stream } from "../stream/stream.ts";
 import { Allocation } from "./allocation.ts";
 import { bytesPerElement, type DType } from "./dtype.ts";
 
-/** Options of operations on a stream. */
+/**
+ * Options of operations on a stream.
+ * @category Memory
+ */
 export interface StreamChoice {
   /** The stream; the device's default stream by default. */
   readonly stream?: Stream;
 }
 
-/** Options of an allocation. */
+/**
+ * Options of an allocation.
+ * @category Memory
+ */
 export interface PlacementOptions extends StreamChoice {
   /** The stream that uses the memory first and owns it; the device's default stream by default. */
   readonly stream?: Stream;
@@ -25,7 +31,10 @@ export interface PlacementOptions extends StreamChoice {
   readonly alignment?: number;
 }
 
-/** Options of a copy into or out of a buffer. */
+/**
+ * Options of a copy into or out of a buffer.
+ * @category Memory
+ */
 export interface CopyOptions extends StreamChoice {
   /** The first element in this buffer; 0 by default. */
   readonly offset?: number;

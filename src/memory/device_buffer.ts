@@ -70,6 +70,7 @@ export let launchAddress: (value: object, context: object, stream: Stream | unde
  * using x = device.upload(new Float32Array([1, 2, 3]));
  * console.log(await x.toArray()); // Float32Array(3) [ 1, 2, 3 ]
  * ```
+ * @category Memory
  */
 export class DeviceBuffer<D extends DType = DType> implements Disposable {
   /** The device of the memory. */

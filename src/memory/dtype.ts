@@ -6,7 +6,10 @@
 
 import { describeValue } from "../ffi/describe_value.ts";
 
-/** The name of an element type, the same in code, on the command line and in JSON. */
+/**
+ * The name of an element type, the same in code, on the command line and in JSON.
+ * @category Memory
+ */
 export type DType =
   | "float64"
   | "float32"
@@ -28,7 +31,10 @@ export type FloatDType = Extract<DType, `float${string}` | "bfloat16">;
 /** The integer element types, without `bool`. */
 export type IntegerDType = Exclude<DType, FloatDType | "bool">;
 
-/** The typed array for elements of type `D` in JavaScript. */
+/**
+ * The typed array for elements of type `D` in JavaScript.
+ * @category Memory
+ */
 export type TypedArrayOf<D extends DType, Buffer extends ArrayBufferLike = ArrayBufferLike> = {
   /** Numbers. */
   readonly float64: Float64Array<Buffer>;
@@ -58,18 +64,27 @@ export type TypedArrayOf<D extends DType, Buffer extends ArrayBufferLike = Array
   readonly bool: Uint8Array<Buffer>;
 }[D];
 
-/** Any typed array that holds elements of some type. */
+/**
+ * Any typed array that holds elements of some type.
+ * @category Memory
+ */
 export type AnyTypedArray<Buffer extends ArrayBufferLike = ArrayBufferLike> = TypedArrayOf<
   DType,
   Buffer
 >;
 
-/** Any typed array whose class implies its element type; see {@linkcode DTypeOf}. */
+/**
+ * Any typed array whose class implies its element type; see {@linkcode DTypeOf}.
+ * @category Memory
+ */
 export type SelfDescribingArray<Buffer extends ArrayBufferLike = ArrayBufferLike> =
   | TypedArrayOf<Exclude<DType, "bfloat16">, Buffer>
   | Uint8ClampedArray<Buffer>;
 
-/** The JavaScript value of one element of type `D`. */
+/**
+ * The JavaScript value of one element of type `D`.
+ * @category Memory
+ */
 export type ElementOf<D extends DType> = D extends "int64" ? number | bigint
   : D extends "bool" ? boolean
   : number;
@@ -78,6 +93,7 @@ export type ElementOf<D extends DType> = D extends "int64" ? number | bigint
  * The element type implied by a class of typed arrays. `Uint16Array` implies none: it may hold
  * bfloat16 bits or 16-bit integers. `Uint8Array` implies `uint8`; `bool` and the 8-bit floats must be
  * named.
+ * @category Memory
  */
 export type DTypeOf<Elements> = Elements extends Float64Array ? "float64"
   : Elements extends Float32Array ? "float32"
@@ -115,7 +131,10 @@ const STORAGE: { readonly [D in DType]: Storage } = {
   bool: { bytes: 1, cType: "bool", array: Uint8Array },
 };
 
-/** All element types, widest float first. */
+/**
+ * All element types, widest float first.
+ * @category Memory
+ */
 export const DTYPES: readonly DType[] = Object.keys(STORAGE) as DType[];
 
 const DTYPE_BY_ARRAY: ReadonlyMap<string, DType> = new Map([
@@ -141,6 +160,7 @@ function storageOf(dtype: DType): Storage {
  * The bytes one element occupies.
  *
  * @throws {TypeError} If `dtype` is not an element type.
+ * @category Memory
  */
 export function bytesPerElement(dtype: DType): 1 | 2 | 4 | 8 {
   return storageOf(dtype).bytes;

@@ -216,6 +216,7 @@ function requireNarrowFloat(dtype: string): void {
  *
  * console.log(narrowFromFloat32("bfloat16", Float32Array.of(1, -2))); // [ 0x3f80, 0xc000 ]
  * ```
+ * @category Memory
  */
 export function narrowFromFloat32<
   D extends "float16" | "bfloat16" | "float8_e4m3" | "float8_e5m2",
@@ -225,7 +226,10 @@ export function narrowFromFloat32<
   return CONVERSIONS[dtype].narrow(source);
 }
 
-/** Widens an array of a narrow format to float32, which represents all of its values exactly. */
+/**
+ * Widens an array of a narrow format to float32, which represents all of its values exactly.
+ * @category Memory
+ */
 export function widenToFloat32<
   D extends "float16" | "bfloat16" | "float8_e4m3" | "float8_e5m2",
 >(dtype: D, source: TypedArrayOf<D>): Float32Array<ArrayBuffer> {

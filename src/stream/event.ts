@@ -24,7 +24,10 @@ import { Stream } from "./stream.ts";
 /** The capture that an event was last recorded in, even if that capture has ended. */
 export let captureOfEvent: (event: Event) => RunningCapture | undefined;
 
-/** Options of a new event. */
+/**
+ * Options of a new event.
+ * @category Streams, events and graphs
+ */
 export interface EventOptions {
   /**
    * Whether the event measures time; `false` by default, because an event without timing is

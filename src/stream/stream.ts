@@ -30,7 +30,10 @@ export let makeDeviceStream: (context: DeviceContext) => Stream;
 /** Destroys a stream, including one of {@linkcode makeDeviceStream}. */
 export let closeStream: (stream: Stream) => void;
 
-/** Options of a new stream. */
+/**
+ * Options of a new stream.
+ * @category Streams, events and graphs
+ */
 export interface StreamOptions {
   /**
    * The priority; a smaller number is more urgent. 0 by default. {@linkcode Stream.priorities}

@@ -31,6 +31,12 @@ Deno.test(`mod.ts exports at most ${MAX_NAMES} names`, () => {
   assert(names.length <= MAX_NAMES, `it exports ${names.length}`);
 });
 
+Deno.test("Every name of mod.ts has a category", () => {
+  const { names, text } = documented.get("mod.ts")!;
+  const tagged = text.match(/"kind": ?"category"/g) ?? [];
+  assert(tagged.length >= names.length, `${tagged.length} of ${names.length} have one`);
+});
+
 Deno.test("No name is exported by two entries", () => {
   const entriesOf = new Map<string, string[]>();
   for (const [entry, { names }] of documented) {

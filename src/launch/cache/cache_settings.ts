@@ -12,7 +12,10 @@ import { grantedEnvironment } from "../../ffi/granted_environment.ts";
 import { BYTE_SIZE_GRAMMAR, matchByteSize } from "../../hardware/byte_size.ts";
 import { environment } from "../../hardware/device_list.ts";
 
-/** Options of {@linkcode configureKernelCache}. */
+/**
+ * Options of {@linkcode configureKernelCache}.
+ * @category Launching kernels
+ */
 export interface KernelCacheOptions {
   /**
    * The directory, an absolute path; by default `kernels` in `GRIDSTRIDE_CACHE_DIR` or in the
@@ -75,6 +78,7 @@ let configured: {
  *
  * configureKernelCache({ maxBytes: "256MiB" });
  * ```
+ * @category Launching kernels
  */
 export function configureKernelCache(options: KernelCacheOptions = {}): void {
   requireObject(options, "options", ACTION);

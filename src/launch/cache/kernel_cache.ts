@@ -220,6 +220,7 @@ async function attempt<Result>(
  * const { hits, misses } = kernelCacheStats();
  * console.log(`${hits} of ${hits + misses} sources were compiled before`);
  * ```
+ * @category Launching kernels
  */
 export function kernelCacheStats(): {
   /** Requests without a compilation: the image was in memory, on the disk, or being compiled. */
@@ -246,6 +247,7 @@ export function kernelCacheStats(): {
  * @throws {CacheDirectoryError} If there is no place for them, it cannot be read or written, or
  * others can write to it.
  * @throws {EnvironmentError} If a variable is malformed.
+ * @category Launching kernels
  */
 export async function clearKernelCache(): Promise<{
   /** The number of entries. */
@@ -268,6 +270,7 @@ export async function clearKernelCache(): Promise<{
  * @throws {CacheDirectoryError} If there is no place for it, it cannot be read, or others can write
  * to it.
  * @throws {EnvironmentError} If a variable is malformed.
+ * @category Launching kernels
  */
 export async function listKernelCache(): Promise<{
   /** Its key: 64 hexadecimal digits. */

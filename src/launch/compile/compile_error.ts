@@ -7,7 +7,10 @@
 import { requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 
-/** A message of a compiler. */
+/**
+ * A message of a compiler.
+ * @category Launching kernels
+ */
 export interface Diagnostic {
   /** The severity. */
   readonly severity: "error" | "warning" | "note";
@@ -38,6 +41,7 @@ export function errorsFirst(diagnostics: readonly Diagnostic[]): Diagnostic[] {
 /**
  * Thrown when there is no compiler for kernel sources, or it may not be started. The message lists
  * the places that were searched, and the remedy.
+ * @category Launching kernels
  */
 export class CompilerUnavailableError extends Error {
   /** The class, for stack traces. */
@@ -47,6 +51,7 @@ export class CompilerUnavailableError extends Error {
 /**
  * Thrown when a kernel source does not compile. The message shows the first errors, each with its
  * line marked, in the same form for all compilers.
+ * @category Launching kernels
  */
 export class CompileError extends Error {
   /** The class, for stack traces. */
@@ -105,6 +110,7 @@ function compileErrorText(
  *   text: "    yy[i] += a * x[i];",
  * }));
  * ```
+ * @category Launching kernels
  */
 export function diagnosticText(diagnostic: Diagnostic): string {
   requireDiagnostic(diagnostic);

@@ -30,7 +30,10 @@ export interface CompileRequest extends CompileInputs {
   readonly expressions: readonly string[];
 }
 
-/** Machine code. */
+/**
+ * Machine code.
+ * @category Launching kernels
+ */
 export interface CompiledImage {
   /**
    * The format: `cubin` is machine code for one architecture; `ptx` is portable assembly, which the

@@ -43,7 +43,10 @@ import {
 } from "./module_contents.ts";
 import { namedFile, readNamed } from "./named_file.ts";
 
-/** Options of `device.loadModule()`. */
+/**
+ * Options of `device.loadModule()`.
+ * @category Launching kernels
+ */
 export interface LoadModuleOptions<Structs extends StructTypes = StructTypes> {
   /** The name in messages; the file's name, or `module`, by default. */
   readonly name?: string;
@@ -189,6 +192,7 @@ async function load<Source extends string, Structs extends StructTypes>(
  * );
  * console.log(format, image.length); // library, and its bytes
  * ```
+ * @category Launching kernels
  */
 export async function compileImage(
   source: string,

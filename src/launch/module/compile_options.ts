@@ -7,7 +7,10 @@
 import { refuseOption, requireObject } from "../../ffi/arguments.ts";
 import type { StructTypes } from "../signature/struct_type.ts";
 
-/** Options of `device.compile()`. */
+/**
+ * Options of `device.compile()`.
+ * @category Launching kernels
+ */
 export interface CompileOptions<Structs extends StructTypes = StructTypes> {
   /** The name of the source in diagnostics; `kernel.cu` by default. */
   readonly name?: string;

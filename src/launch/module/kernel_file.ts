@@ -51,6 +51,7 @@ const ACTION = "read a kernel's file";
  * console.log(module.name, module.kernelNames); // set.cu [ "set" ]
  * await Deno.remove(folder, { recursive: true });
  * ```
+ * @category Launching kernels
  */
 export async function readKernelFile(
   path: string | URL,

@@ -45,6 +45,7 @@ import type { NoStructs, StructTypes } from "../signature/struct_type.ts";
  * saxpy.launch(device.launchFor(saxpy, { elements: x.length }), 2, x, y, x.length);
  * console.log(await y.toArray()); // Float32Array(3) [ 12, 14, 16 ]
  * ```
+ * @category Launching kernels
  */
 export class Module<
   Source extends string = string,

@@ -7,7 +7,10 @@
 
 import { bytesPerElement, type DType } from "../../memory/dtype.ts";
 
-/** A scalar type of a parameter: an element type, or an unsigned integer without an element type. */
+/**
+ * A scalar type of a parameter: an element type, or an unsigned integer without an element type.
+ * @category Launching kernels
+ */
 export type ScalarType = DType | "uint64" | "uint16";
 
 /** Types of `<cstdint>` and `<cstddef>`, which namespaces `std` and `cuda::std` have too. */
@@ -214,7 +217,10 @@ export interface VectorTable
 /** A spelling of a vector type: `float4`, `__half2`, `double4_32a`. */
 export type VectorSpelling = keyof VectorTable;
 
-/** A vector type. */
+/**
+ * A vector type.
+ * @category Launching kernels
+ */
 export interface VectorType {
   /** One name for each layout: `longlong2` also for `long2`. */
   readonly name: string;

@@ -11,6 +11,7 @@ import type { Stream } from "../../stream/stream.ts";
  * Typed device memory that a kernel may read: the argument of a parameter such as `const float*`.
  *
  * @typeParam D The element type.
+ * @category Launching kernels
  */
 export interface ReadonlyDeviceMemory<D extends DType = DType> {
   /** The device it lies on. */
@@ -43,6 +44,7 @@ export interface ReadonlyDeviceMemory<D extends DType = DType> {
  * `float*`. A `DeviceBuffer` is one.
  *
  * @typeParam D The element type.
+ * @category Launching kernels
  */
 export interface DeviceMemory<D extends DType = DType> extends ReadonlyDeviceMemory<D> {
   /** Never set, or `false`: kernels may write it. */

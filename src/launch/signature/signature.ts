@@ -21,6 +21,7 @@ import type { StructType, StructTypes } from "./struct_type.ts";
 /**
  * A parameter of a kernel: a number or truth value, a vector such as `float4`, a struct, or a
  * pointer to device memory.
+ * @category Launching kernels
  */
 export type KernelParameter =
   & {
@@ -57,7 +58,10 @@ export type PointerParameter = Extract<KernelParameter, { readonly kind: "pointe
 
 export type PointeeType = PointerParameter["type"];
 
-/** A kernel's name and parameters. */
+/**
+ * A kernel's name and parameters.
+ * @category Launching kernels
+ */
 export interface KernelSignature {
   /**
    * The kernel's name, with namespaces and template arguments, without white space but between two

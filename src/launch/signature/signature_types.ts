@@ -48,6 +48,7 @@ export type { SignatureIn } from "./signature_type_text.ts";
 /**
  * Any value that can be passed to some kernel: numbers, device memory or `null` for pointers, arrays
  * of numbers for vectors, objects for structs.
+ * @category Launching kernels
  */
 export type KernelArgument = number | bigint | boolean | ReadonlyDeviceMemory | object | null;
 
@@ -86,6 +87,7 @@ export interface SignatureError<Message extends string> {
  * const vector: KernelArguments<"shade<3>(float4 colour)"> = [[1, 0.5, 0, 1]];
  * console.log(scalars, vector);
  * ```
+ * @category Launching kernels
  */
 export type KernelArguments<
   Signature extends string,
@@ -107,6 +109,7 @@ export type KernelArguments<
  * }
  * name("axpy(float a, const float* x, float* y)");
  * ```
+ * @category Launching kernels
  */
 export type ReadableSignature<
   Signature extends string,

@@ -30,12 +30,16 @@ import {
 /**
  * The fields of a struct in the order of their declaration. Each is a scalar or vector type in C's
  * words, `"float"`, an array of them, `"float[4]"`, a struct, or a struct and its count.
+ * @category Launching kernels
  */
 export type StructFields = Readonly<
   Record<string, string | StructType | readonly [StructType, number]>
 >;
 
-/** Structs by the names that signatures give them, or by their own. */
+/**
+ * Structs by the names that signatures give them, or by their own.
+ * @category Launching kernels
+ */
 export type StructTypes = readonly StructType[] | Readonly<Record<string, StructType>>;
 
 /**
@@ -126,7 +130,10 @@ type NoField<Field extends string> =
 
 // ---- Layout --------------------------------------------------------------------------------------
 
-/** A field at its place in C++. */
+/**
+ * A field at its place in C++.
+ * @category Launching kernels
+ */
 export interface FieldLayout {
   /** The field's name. */
   readonly name: string;
@@ -212,6 +219,7 @@ function layOutFields(struct: string, fields: StructFields): readonly FieldLayou
  * @typeParam Name The struct's name in C++.
  * @typeParam Argument The values that it encodes.
  * @typeParam Result The values that it decodes to.
+ * @category Launching kernels
  */
 export class StructType<
   Name extends string = string,
@@ -339,6 +347,7 @@ export class StructType<
  * Particle.encode({ position: [1, 2, 3], mass: 4, energy: 5, tags: [6, 7, 8] }, bytes);
  * console.log(Particle.decode(bytes).position); // [ 1, 2, 3 ]
  * ```
+ * @category Launching kernels
  */
 export function defineStruct<
   const Name extends string,

@@ -55,6 +55,7 @@ import { readSource, type SourceContext } from "./source_context.ts";
  * module.kernel("area").launch({ grid: 1, block: 1 }, box, out);
  * console.log(await out.toArray()); // Float32Array(1) [ 6 ]
  * ```
+ * @category Launching kernels
  */
 export function readStructs(
   source: string,

@@ -6,7 +6,10 @@
 
 import { checkInteger, checkSize, requireObject } from "../../ffi/arguments.ts";
 
-/** The memory for chunks. All sizes are bytes. */
+/**
+ * The memory for chunks. All sizes are bytes.
+ * @category Memory
+ */
 export interface ChunkOptions {
   /** The available memory. */
   readonly availableBytes: number;
@@ -42,6 +45,7 @@ const MAX = Number.MAX_SAFE_INTEGER;
  *   console.log(start, end);
  * }
  * ```
+ * @category Memory
  */
 export function chunksThatFit(
   totalElements: number,

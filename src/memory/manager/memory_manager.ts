@@ -20,7 +20,10 @@ import type { PoolStatistics } from "../pool/pool_statistics.ts";
 import { type ChunkOptions, chunksThatFit } from "./chunks.ts";
 import { SizeBands } from "./size_bands.ts";
 
-/** Statistics of a device's memory. All sizes are bytes. */
+/**
+ * Statistics of a device's memory. All sizes are bytes.
+ * @category Memory
+ */
 export interface MemoryManagerStatistics {
   /** The ordinal of the device. */
   readonly ordinal: number;
@@ -96,6 +99,7 @@ const DEVICE_ALIGNMENT = 256;
  * console.log(manager.ownsPointer(x.address)); // true
  * manager.logUsage();
  * ```
+ * @category Memory
  */
 export class MemoryManager {
   /** The device. */

@@ -105,6 +105,7 @@ function waitFor(waiting: Stream, other: Stream): void {
  * using weights = memory.allocate("float16", 1 << 20, { name: "weights" });
  * console.log(weights.context.label);
  * ```
+ * @category Memory
  */
 export class MultiDeviceMemory {
   readonly #managers: ReadonlyMap<number, MemoryManager>;

@@ -12,7 +12,10 @@ import type { BlockPool } from "./block_pool.ts";
 import { innermostOf } from "./block_tracker.ts";
 import { type BlockView, walkLive } from "./segment_walk.ts";
 
-/** A live buffer. */
+/**
+ * A live buffer.
+ * @category Memory
+ */
 export interface LiveBuffer {
   /** Its address. */
   readonly address: number;
@@ -39,7 +42,10 @@ const MAX_SITES = 10;
 /** Buffers in the text. */
 const MAX_BUFFERS = 20;
 
-/** The live buffers of a pool, as data for JSON and as text. */
+/**
+ * The live buffers of a pool, as data for JSON and as text.
+ * @category Memory
+ */
 export class LeakReport {
   /** The device's label. */
   readonly device: string;

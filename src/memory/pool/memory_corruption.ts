@@ -6,7 +6,10 @@
 
 import { innermostOf } from "./block_tracker.ts";
 
-/** One case of corrupted memory. */
+/**
+ * One case of corrupted memory.
+ * @category Memory
+ */
 export interface MemoryViolation {
   /**
    * - `overrun`: bytes before or behind the buffer were written;
@@ -71,6 +74,7 @@ const MAX_SHOWN = 3;
  * }
  * console.log(typeof report);
  * ```
+ * @category Memory
  */
 export class MemoryCorruptionError extends Error {
   /** The name of the class. */

@@ -125,6 +125,7 @@ class OwnLifetime implements PoolLifetime {
  * const { cacheHits, peakUsage, reserved } = pool.stats();
  * console.log(cacheHits, peakUsage, reserved); // 2 4194304 4194304
  * ```
+ * @category Memory
  */
 export class MemoryPool implements Disposable {
   static {

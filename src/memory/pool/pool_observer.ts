@@ -22,7 +22,10 @@ export interface PoolObserver {
   failed?(bytes: number): void;
 }
 
-/** A change of the memory that a pool has taken from the device. All sizes are bytes. */
+/**
+ * A change of the memory that a pool has taken from the device. All sizes are bytes.
+ * @category Memory
+ */
 export interface MemoryChange {
   /** The device's label: `cuda:0`. */
   readonly device: string;

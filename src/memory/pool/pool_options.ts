@@ -13,7 +13,10 @@ import { BYTE_SIZE_GRAMMAR, matchByteSize } from "../../hardware/byte_size.ts";
 import { type Environment, MEMORY_POOL_SIZE_VARIABLE } from "../../hardware/environment.ts";
 import { EnvironmentError } from "../../ffi/granted_environment.ts";
 
-/** The name of a preset; see {@linkcode POOL_PRESETS}. */
+/**
+ * The name of a preset; see {@linkcode POOL_PRESETS}.
+ * @category Memory
+ */
 export type PoolPreset = "development" | "production" | "testing";
 
 /**
@@ -27,6 +30,7 @@ export type PoolPreset = "development" | "production" | "testing";
  * const options: MemoryPoolOptions = { preset: "production", maxPoolSize: "8GB" };
  * console.log(options);
  * ```
+ * @category Memory
  */
 export interface MemoryPoolOptions {
   /** The preset with the defaults of the other options; see {@linkcode POOL_PRESETS}. */
@@ -107,7 +111,10 @@ export interface MemoryPoolOptions {
   readonly alignment?: number;
 }
 
-/** The complete settings of a pool, in plain numbers. */
+/**
+ * The complete settings of a pool, in plain numbers.
+ * @category Memory
+ */
 export interface PoolSettings extends
   Required<
     Pick<
@@ -172,6 +179,7 @@ export function defaultSettings(totalBytes: number): PoolSettings {
  * `development` shows the owners of memory. `production` is fast and returns unused memory to the
  * device. `testing` finds errors: with small caches a freed block is soon reused, and without timed
  * cleanup a test behaves the same in every run.
+ * @category Memory
  */
 export const POOL_PRESETS: Readonly<Record<PoolPreset, Partial<PoolSettings>>> = {
   development: { enableMemoryTracking: true, cleanupInterval: 10_000 },

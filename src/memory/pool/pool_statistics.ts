@@ -11,7 +11,10 @@ import type { BlockPool } from "./block_pool.ts";
 import { UNIT } from "./block_table.ts";
 import type { FreeBlocks } from "./free_blocks.ts";
 
-/** A measure of requests up to 1 MiB, of larger ones, and of both together. */
+/**
+ * A measure of requests up to 1 MiB, of larger ones, and of both together.
+ * @category Memory
+ */
 export interface MeasureBySize {
   /** All requests. */
   readonly all: {
@@ -30,7 +33,10 @@ export interface MeasureBySize {
   readonly large: MeasureBySize["all"];
 }
 
-/** The statistics of a pool. All sizes are bytes. */
+/**
+ * The statistics of a pool. All sizes are bytes.
+ * @category Memory
+ */
 export interface PoolStatistics {
   /** Bytes requested in total. */
   readonly totalAllocated: number;

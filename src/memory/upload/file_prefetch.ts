@@ -19,14 +19,20 @@ import {
 } from "./file_upload.ts";
 import { type TransferOptions, type UploadSettings, uploadSettings } from "./upload_task.ts";
 
-/** A part of a file that becomes a buffer, such as a tensor. */
+/**
+ * A part of a file that becomes a buffer, such as a tensor.
+ * @category Memory
+ */
 export interface FilePart<D extends DType = DType>
   extends Pick<FileUploadOptions<D>, "offset" | "bytes" | "dtype"> {
   /** The file, with Deno's permission to read it. */
   readonly path: string | URL;
 }
 
-/** A part of a file on the device. */
+/**
+ * A part of a file on the device.
+ * @category Memory
+ */
 export interface PrefetchedFile<Part extends FilePart = FilePart> {
   /** The requested part, with all properties of the caller, such as a name. */
   readonly part: Part;
@@ -38,7 +44,10 @@ export interface PrefetchedFile<Part extends FilePart = FilePart> {
   >;
 }
 
-/** Options of `device.prefetchFiles()`. */
+/**
+ * Options of `device.prefetchFiles()`.
+ * @category Memory
+ */
 export interface PrefetchOptions extends Omit<TransferOptions, "onProgress"> {
   /** The maximum number of buffers that are read ahead; 4 by default. */
   readonly ahead?: number;

@@ -21,7 +21,10 @@ import {
   type UploadTask,
 } from "./upload_task.ts";
 
-/** Options of `device.uploadFile()`. */
+/**
+ * Options of `device.uploadFile()`.
+ * @category Memory
+ */
 export interface FileUploadOptions<D extends DType = DType> extends TransferOptions {
   /** The first byte of the part; 0 by default. */
   readonly offset?: number;

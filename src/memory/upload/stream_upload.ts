@@ -22,7 +22,10 @@ import {
   type UploadTask,
 } from "./upload_task.ts";
 
-/** Options of `device.uploadStream()`. */
+/**
+ * Options of `device.uploadStream()`.
+ * @category Memory
+ */
 export interface StreamUploadOptions<D extends DType = DType> extends TransferOptions {
   /**
    * The length of the stream; any other length is an error. Without it device memory grows by

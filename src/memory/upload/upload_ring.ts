@@ -12,7 +12,10 @@ import { eventDone } from "../../stream/event.ts";
 import { closeStream, makeDeviceStream, Stream } from "../../stream/stream.ts";
 import { MAX_SLAB_BYTES, StagingSlab } from "../staging.ts";
 
-/** Options of a new {@linkcode UploadRing}. */
+/**
+ * Options of a new {@linkcode UploadRing}.
+ * @category Memory
+ */
 export interface UploadRingOptions {
   /** The maximum number of slots, 1 to 1024; 8 by default. */
   readonly slots?: number;
@@ -61,6 +64,7 @@ export let ringOfDevice: (context: DeviceContext) => UploadRing;
  * console.log(weights.length); // 524288
  * await Deno.remove(path);
  * ```
+ * @category Memory
  */
 export class UploadRing implements AsyncDisposable {
   /** The target device. */

@@ -21,7 +21,10 @@ import { poolOf } from "../pool/device_pools.ts";
 import type { StagingSlab } from "../staging.ts";
 import { beginUpload, ringOfDevice, UploadRing, type UploadSlots } from "./upload_ring.ts";
 
-/** Options of every upload. */
+/**
+ * Options of every upload.
+ * @category Memory
+ */
 export interface TransferOptions {
   /**
    * The upload waits for the work enqueued so far on this stream, by default the device's default
