@@ -209,12 +209,12 @@ function printMemory(device: Device): void {
   const { allocationCount, deallocationCount, hitRate, peakUsage, peakReserved, upstreamCalls } =
     device.pool.stats();
   const { count } = device.pool.checkLeaks();
-  console.log("What the memory pool did:");
+  console.log("Memory pool:");
   printColumns(["figure", "value"], [
     ["buffers", `${allocationCount} allocated, ${deallocationCount} freed, ${count} live`],
-    ["served by a block of their size", `${(100 * hitRate).toFixed(0)} %`],
-    ["most in use", mebibytes(peakUsage)],
-    ["most taken from the device", mebibytes(peakReserved)],
+    ["served from the cache", `${(100 * hitRate).toFixed(0)} %`],
+    ["peak use", mebibytes(peakUsage)],
+    ["peak taken from the device", mebibytes(peakReserved)],
     ["requests to the device", String(upstreamCalls)],
   ]);
 }
@@ -225,7 +225,7 @@ async function writeSnapshot(snapshot: MemorySnapshot): Promise<void> {
   await Deno.mkdir(directory, { recursive: true });
   await Deno.writeTextFile(new URL("flights_memory.json", directory), JSON.stringify(snapshot));
   await Deno.writeTextFile(new URL("flights_memory.html", directory), memoryReport(snapshot));
-  console.log("What was where is in build/flights_memory.html, to be opened in a browser, and");
+  console.log("The memory snapshot is in build/flights_memory.html, to open in a browser, and");
   console.log("as JSON in build/flights_memory.json, for `deno task gridstride memory report`.\n");
 }
 
@@ -256,7 +256,7 @@ printColumns(
     difference <= bound ? "yes" : "NO",
   ]),
 );
-console.log("What ran, how it was launched, and its time on the device:");
+console.log("Launches, with their parameters and time on the device:");
 printColumns(
   ["step", "launch", "time"],
   steps.map(({ name, launch, milliseconds }) => [name, launch, `${milliseconds.toFixed(2)} ms`]),

@@ -153,10 +153,15 @@ export function occupancyOf(
 ): Occupancy {
   requireObject(kernel, "kernel", ACTION);
   requireObject(config, "config", ACTION);
-  const { context: { info }, attributes } = kernel;
+  const { context, attributes } = kernel;
+  requireObject(context, "kernel.context", ACTION);
+  requireObject(attributes, "kernel.attributes", ACTION);
+  const { info } = context;
+  const limits = occupancyLimits(info);
   const { maxBlockDimensions } = info;
+  requireObject(maxBlockDimensions, "kernel.context.info.maxBlockDimensions", ACTION);
   const { x, y, z } = readExtents(config.block, "config.block", ACTION, maxBlockDimensions);
-  return occupancy(occupancyLimits(info), {
+  return occupancy(limits, {
     threadsPerBlock: x * y * z,
     registersPerThread: attributes.registersPerThread,
     staticSharedMemory: attributes.staticSharedMemory,
