@@ -1,8 +1,4 @@
-/**
- * A kernel that proves that two launches run at the same time.
- *
- * @module
- */
+// A kernel that proves that two launches run at the same time.
 
 import { device } from "./device.ts";
 

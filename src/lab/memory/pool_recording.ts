@@ -34,7 +34,7 @@ import { type MemoryTrace, TraceBuilder, TraceChecker } from "./trace/memory_tra
  * ```
  */
 export function recordTrace(pool: MemoryPool, name = "recording"): PoolRecording {
-  return new BlockRecording(blocksOf(pool), name);
+  return new BlockRecording(blocksOf(pool, "record a trace"), name);
 }
 
 /** A recording of the requests to a pool; made by {@linkcode recordTrace}. */

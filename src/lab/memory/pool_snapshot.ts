@@ -39,8 +39,9 @@ import type { MemoryStream } from "../../memory/pool/memory_upstream.ts";
  * ```
  */
 export function snapshotPool(pool: MemoryPool, history?: PoolHistory): MemorySnapshot {
+  const blocks = blocksOf(pool, "take a snapshot");
   const { label, info: { name, fake, totalMemory: totalBytes } } = pool.context;
-  return snapshotBlocks(blocksOf(pool), { label, name, fake, totalBytes }, history);
+  return snapshotBlocks(blocks, { label, name, fake, totalBytes }, history);
 }
 
 export function snapshotBlocks(
@@ -161,7 +162,7 @@ function columnsOf(length: number) {
  * ```
  */
 export function recordHistory(pool: MemoryPool, length = 10_000): PoolHistory {
-  return new BlockHistory(blocksOf(pool), length);
+  return new BlockHistory(blocksOf(pool, "record a history"), length);
 }
 
 /** The recent events of a pool, until it is disposed; made by {@linkcode recordHistory}. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireObject } from "../../ffi/arguments.ts";
+import { requireInstance, requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { giveBack } from "../../ffi/give_back.ts";
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
@@ -32,8 +32,8 @@ import type { MemoryChange } from "./pool_observer.ts";
 import type { PoolStatistics } from "./pool_statistics.ts";
 import { isLiveAddress, walkLive } from "./segment_walk.ts";
 
-/** The blocks of a pool, for the laboratory. */
-export let blocksOf: (pool: MemoryPool) => BlockPool;
+/** The blocks of a pool, for the laboratory. The action is for the error of any other value. */
+export let blocksOf: (pool: MemoryPool, action: string) => BlockPool;
 
 /** The pool of a device, as the program sees it. */
 export let poolOfDevice: (context: DeviceContext) => MemoryPool;
@@ -129,7 +129,10 @@ class OwnLifetime implements PoolLifetime {
  */
 export class MemoryPool implements Disposable {
   static {
-    blocksOf = (pool) => pool.#blocks;
+    blocksOf = (pool, action) => {
+      requireInstance(pool, MemoryPool, "pool", action);
+      return pool.#blocks;
+    };
     poolOfDevice = (context) => {
       const blocks = poolOf(context);
       let pool = devicePools.get(blocks);

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { BlockRecording } from "../../../src/lab/memory/pool_recording.ts";
 import { PYTORCH } from "../../../bench/memory_models/pytorch.ts";
-import { REPLAY_POLICIES, replayTrace } from "../../../src/lab/memory/mod.ts";
+import * as lab from "../../../src/lab/memory/mod.ts";
 import type { StrictStream } from "../../memory/pool/model/strict_upstream.ts";
 import { formatTrace, parseTrace } from "../../../src/lab/memory/trace/memory_trace.ts";
 import { modelPool, settingsWith } from "../../memory/pool/model/watched_pool.ts";
@@ -46,11 +46,14 @@ Deno.test("`recordTrace()` records requests in the format of traces", () => {
 
 Deno.test("`recordTrace()` refuses odd names, and a recording that has ended records nothing", () => {
   const { pool } = modelPool();
+  for (const take of [lab.recordTrace, lab.recordHistory, lab.snapshotPool]) {
+    assertThrows(() => take({} as never), TypeError, "pool must be a MemoryPool");
+  }
   assertThrows(() => new BlockRecording(pool, 5 as never), TypeError, "name must be a string");
   const recording = new BlockRecording(pool, "recording");
-  for (const name of ["", " x", "a\nb"]) {
+  const odd = (name: string) =>
     assertThrows(() => recording.point(name), TypeError, "name must be");
-  }
+  ["", " x", "a\nb"].forEach(odd);
   assertEquals(recording.stop(), {
     name: "recording",
     description: "Recorded from the pool of model:0.",
@@ -94,11 +97,11 @@ Deno.test("`replayTrace()` of a recording takes the same memory and calls", () =
           }
         }
         const trace = recording.stop();
-        const result = replayTrace(trace, REPLAY_POLICIES[0], { capacityBytes: CAPACITY });
+        const result = lab.replayTrace(trace, lab.REPLAY_POLICIES[0], { capacityBytes: CAPACITY });
         assertEquals(result.peakReserved, upstream.peakBytes);
         assertEquals(result.peakLive, pool.stats().peakUsage);
         assertEquals(result.upstreamCalls, pool.stats().upstreamCalls);
-        assert(replayTrace(trace, PYTORCH).peakLive === result.peakLive);
+        assert(lab.replayTrace(trace, PYTORCH).peakLive === result.peakLive);
       },
     ),
     { numRuns: 25, seed: 11 },
