@@ -10,6 +10,7 @@
  */
 
 import { type MemorySnapshot, TIMELINE_ACTIONS } from "../snapshot/memory_snapshot.ts";
+import * as history from "./page/history.ts";
 import * as tools from "./page/page_tools.ts";
 import * as map from "./page/segment_view.ts";
 import * as timeline from "./page/timeline_view.ts";
@@ -27,6 +28,7 @@ import { STYLE_SHEET } from "./style_sheet.ts";
 export const PAGE_FUNCTIONS: readonly { readonly name: string }[] = [
   quantities,
   tools,
+  history,
   timeline,
   map,
 ].flatMap((module) => Object.values(module));
@@ -77,8 +79,13 @@ const STATES = [
   ["pending", "freed, but a stream may still use it"],
   ["cached", "free, kept whole for the next request of its size"],
   ["free", "free"],
-  ["unmapped", "addresses without memory"],
+  ["unmapped", "addresses without memory, which count against nothing"],
 ] as const;
+
+/** The name of a state in a heading. Sizes of unmapped blocks are no memory. */
+function stateTitle(state: string): string {
+  return state === "unmapped" ? "unmapped addresses" : state;
+}
 
 /** Rectangles of a state, with a texture that distinguishes it without colour. */
 function stateRects(state: string): Markup {
@@ -96,7 +103,8 @@ function swatch(state: string): Markup {
 
 function header(snapshot: MemorySnapshot, figures: MemoryReportFigures): Markup {
   const { totals, reservedPerLive } = figures;
-  const { fake, totalBytes } = snapshot.device;
+  const { fake } = snapshot.device;
+  const limit = limitOf(snapshot);
   const segments = counted(totals.segments, "segment");
   const entries = [
     ["Live", formatBytes(totals.live), counted(totals.liveBlocks, "block")],
@@ -106,7 +114,7 @@ function header(snapshot: MemorySnapshot, figures: MemoryReportFigures): Markup 
     [
       "Reserved",
       formatBytes(totals.reserved),
-      totalBytes === null ? segments : `${segments}, of ${formatBytes(totalBytes)}`,
+      limit === null ? segments : `${segments}, limit ${formatBytes(limit)}`,
     ],
     reservedPerLive === null
       ? ["Reserved ÷ live", "–", "nothing is live"]
@@ -154,7 +162,13 @@ function composition(totals: MemoryReportFigures["totals"]): Markup {
   return markup`<svg class="composition" role="img" aria-label="${words}"><title>${words}</title>${parts}</svg>`;
 }
 
-function timelineSection({ timeline }: MemorySnapshot): Markup {
+/** The largest number of bytes that the pool may reserve. */
+function limitOf({ settings, device }: MemorySnapshot): number | null {
+  return typeof settings.limitBytes === "number" ? settings.limitBytes : device.totalBytes;
+}
+
+function timelineSection(snapshot: MemorySnapshot): Markup {
+  const { timeline } = snapshot;
   if (timeline === null || timeline.time.length === 0) {
     return markup`<section><h2>Timeline</h2>
 <p class="note">No events were recorded before this snapshot.</p></section>`;
@@ -162,9 +176,10 @@ function timelineSection({ timeline }: MemorySnapshot): Markup {
   const dropped = timeline.dropped === 0
     ? ""
     : ` · ${formatCount(timeline.dropped)} earlier events were not kept`;
+  const bytes = limitOf(snapshot);
+  const limit = bytes === null ? "" : ` · limit ${formatBytes(bytes)}`;
   return markup`<section aria-labelledby="timeline-title">
 <div class="bar-row"><h2 id="timeline-title">Timeline</h2>
-<span class="key">${swatch("live")}live</span>
 <span class="key">${swatch("reserved")}reserved</span>
 <span class="key">${swatch("fragmentation")}fragmentation</span>
 <span class="key"><svg class="swatch" aria-hidden="true"><path class="alarm" d="M1 2h12L7 13z"/></svg>out of memory</span>
@@ -174,9 +189,10 @@ function timelineSection({ timeline }: MemorySnapshot): Markup {
 <button type="button" id="timeline-in" aria-label="Zoom in">+</button>
 <button type="button" id="timeline-whole">Whole</button></span></div>
 <canvas id="timeline" tabindex="0" role="application"
-aria-label="Live and reserved memory and fragmentation over time"></canvas>
+aria-label="Live memory by call site, reserved memory and fragmentation over time"></canvas>
+<ol id="timeline-sites" aria-label="Call sites in the timeline"></ol>
 <div class="panel" id="event"></div>
-<p class="keys note"><span id="timeline-range"></span>${dropped} · drag or <kbd>←</kbd> <kbd>→</kbd>
+<p class="keys note"><span id="timeline-range"></span>${dropped}${limit} · drag or <kbd>←</kbd> <kbd>→</kbd>
 to pan · wheel or <kbd>+</kbd> <kbd>−</kbd> to zoom · <kbd>0</kbd> whole ·
 <kbd>Shift</kbd> <kbd>←</kbd> <kbd>→</kbd> event by event · <kbd>o</kbd> next out of memory ·
 <kbd>Enter</kbd> keep</p></section>`;
@@ -189,11 +205,14 @@ function mapSection({ streams }: MemorySnapshot, { totals }: MemoryReportFigures
   const states = STATES.map(([state, meaning]) =>
     markup`<label title="${meaning}"><input type="checkbox" id="state-${state}" checked>${
       swatch(state)
-    }${state} <span class="muted">${formatBytes(totals[state])}</span></label>`
+    }${stateTitle(state)} <span class="muted" id="total-${state}">${
+      formatBytes(totals[state])
+    }</span></label>`
   );
   const options = streams.map((name, index) => markup`<option value="${index}">${name}</option>`);
   return markup`<section aria-labelledby="map-title">
-<div class="bar-row"><h2 id="map-title">Segments</h2>${states}</div>
+<div class="bar-row"><h2 id="map-title">Segments <span class="note" id="map-time"></span></h2>
+<button type="button" id="map-now" hidden>Back to the snapshot</button>${states}</div>
 <div class="bar-row"><label>stream <select id="filter-stream"><option value="">any</option>
 ${options}<option value="-1">none</option></select></label>
 <label>site has <input type="text" id="filter-site" spellcheck="false" autocomplete="off"></label>
@@ -212,7 +231,7 @@ block · <kbd>+</kbd> <kbd>−</kbd> or <kbd>Ctrl</kbd> wheel to zoom · click o
 <section aria-labelledby="sites-title">
 <div class="bar-row"><h2 id="sites-title">Sites of live blocks</h2>
 <span class="note">choose one to see its blocks on the map</span></div>
-<div class="scroll"><table><thead><tr>${
+<div class="scroll"><table class="cards"><thead><tr>${
     ([
       ["name", "Site", ""],
       ["live", "Live", "number"],
@@ -229,13 +248,21 @@ id="sort-${column}">${title}</button></th>`
 
 function segmentTable({ segments }: MemoryReportFigures): Markup {
   if (segments.length === 0) return markup``;
-  const titles = STATES.map(([state]) => markup`<th scope="col" class="number">${state}</th>`);
+  const titles = STATES.map(([state]) =>
+    markup`<th scope="col" class="number">${stateTitle(state)}</th>`
+  );
   const rows = segments.map(({ pool, kind, count, bytes }) =>
-    markup`<tr><td class="name">${pool}, ${kind}</td><td class="number">${formatCount(count)}</td>${
-      STATES.map(([state]) => markup`<td class="number">${formatBytes(bytes[state])}</td>`)
+    markup`<tr><td class="name">${pool}, ${kind}</td><td class="number" data-label="segments">${
+      formatCount(count)
+    }</td>${
+      STATES.map(([state]) =>
+        markup`<td class="number" data-label="${stateTitle(state)}">${
+          formatBytes(bytes[state])
+        }</td>`
+      )
     }</tr>`
   );
-  return markup`<section><h2>Segments by pool</h2><div class="scroll"><table><thead><tr>
+  return markup`<section><h2>Segments by pool</h2><div class="scroll"><table class="cards"><thead><tr>
 <th scope="col">pool</th><th scope="col" class="number">segments</th>${titles}</tr></thead>
 <tbody>${rows}</tbody></table></div></section>`;
 }
@@ -253,15 +280,17 @@ function valueTable(title: string, values: Readonly<Record<string, unknown>>): M
     return markup`<tr><th scope="row">${name}</th><td class="value">${text}</td></tr>`;
   });
   if (rows.length === 0) return markup``;
-  return markup`<section><h2>${title}</h2><table><tbody>${rows}</tbody></table></section>`;
+  return markup`<details><summary><h2>${title}</h2> <span class="note">${
+    counted(rows.length, "value")
+  }</span></summary><table><tbody>${rows}</tbody></table></details>`;
 }
 
 /**
  * Creates an HTML page of a snapshot. The page needs no server, no network and no other file, and
  * its content security policy forbids connections.
  *
- * It shows live and reserved memory and fragmentation over time, all segments and blocks to scale
- * with their call sites, statistics and settings.
+ * It shows live memory by call site over time with the peak and the limit, all segments and blocks
+ * to scale at the time of the snapshot or after a chosen event, statistics and settings.
  *
  * @param snapshot A valid snapshot; `readSnapshot()` validates files.
  * @returns The text of the page.
@@ -278,7 +307,7 @@ export function memoryReport(snapshot: MemorySnapshot): string {
     "base-uri 'none'; form-action 'none'";
   const { streams, sites, timeline } = snapshot;
   const data = JSON.stringify({
-    ...{ streams, sites, actions: TIMELINE_ACTIONS },
+    ...{ streams, sites, actions: TIMELINE_ACTIONS, limit: limitOf(snapshot) },
     timeline: timeline === null || timeline.time.length === 0 ? null : timeline,
     segments: snapshot.segments.toSorted((a, b) => a.address - b.address),
   });

@@ -2,7 +2,8 @@
  * The style sheet of the page.
  *
  * The colours of states are those of Okabe and Ito ("Color Universal Design", 2008), which are distinct
- * for every kind of colour vision. Hatching, dots and borders distinguish states without colour.
+ * for every kind of colour vision; those of call sites are Paul Tol's "muted" scheme ("Colour Schemes",
+ * SRON, 2021) and an orange. Hatching, dots and borders distinguish states without colour.
  *
  * @module
  */
@@ -14,6 +15,9 @@ const COLORS = `
   --accent: #0550ae; --alarm: #d55e00; --mark: #33414d;
   --reserved: #57606a; --fragmentation: #9a4a7e;
   --live: #0072b2; --cached: #9ad0ee; --free: #eef1f4; --pending: #e69f00; --unmapped: #b6bec7;
+  --site-0: #332288; --site-1: #88ccee; --site-2: #44aa99; --site-3: #117733; --site-4: #999933;
+  --site-5: #ddcc77; --site-6: #cc6677; --site-7: #882255; --site-8: #aa4499; --site-9: #ee7733;
+  --site-rest: #b6bec7;
 }
 @media (prefers-color-scheme: dark) {
   :root {
@@ -21,6 +25,7 @@ const COLORS = `
     --accent: #7ab8ff; --alarm: #ff8542; --mark: #0f1318;
     --reserved: #a6b0ba; --fragmentation: #d78fbb;
     --live: #3f9fdb; --cached: #8fbfdb; --free: #222a33; --pending: #e69f00; --unmapped: #46515c;
+    --site-0: #7f6fe0; --site-3: #3aa35f; --site-7: #c2527f; --site-rest: #65707b;
   }
 }`;
 
@@ -58,6 +63,9 @@ td.value { text-align: right; }
 td.number, th.number { text-align: right; white-space: nowrap; }
 `;
 
+const SITES = [...Array(10).keys(), "rest"]
+  .map((site) => `.site-${site} { background: var(--site-${site}); }`).join("\n");
+
 const PARTS = `
 .note, .muted { color: var(--muted); }
 .fake { font-size: 12px; font-weight: 600; border: 1px solid var(--alarm); color: var(--alarm);
@@ -83,6 +91,14 @@ svg .alarm { fill: var(--alarm); }
 .bar-row #filter-site { width: 22ch; }
 .bar-row select { max-width: 26ch; }
 .buttons { display: inline-flex; gap: 4px; }
+${SITES}
+#timeline-sites { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(330px, 100%), 1fr));
+  gap: 3px 18px; list-style: none; margin: 10px 0 0; padding: 0; font-size: 12px; }
+#timeline-sites li { overflow-wrap: anywhere; }
+#timeline-sites .swatch { display: inline-block; width: 10px; height: 10px; margin-right: 6px; }
+details { margin-top: 28px; }
+summary { cursor: pointer; }
+summary h2 { display: inline; }
 #timeline { display: block; width: 100%; height: 340px; touch-action: pan-y; cursor: crosshair; }
 .panel { background: var(--panel); border: 1px solid var(--rule); border-radius: 6px;
   padding: 12px 14px; overflow: auto; }
@@ -131,6 +147,15 @@ kbd { font: 11px ui-monospace, monospace; border: 1px solid var(--rule); border-
   #event { height: 240px; }
   #event dl { grid-template-columns: max-content minmax(0, 1fr); }
   .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+}
+@media (max-width: 520px) {
+  .cards thead { display: none; }
+  .cards tr { display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 6px 0;
+    border-bottom: 1px solid var(--rule); }
+  .cards td, .cards td.number { border: 0; padding: 0; min-width: 0; text-align: left; }
+  .cards td:first-child { flex-basis: 100%; }
+  .cards td[data-label]::before { content: attr(data-label) " "; color: var(--muted); }
+  .cards .amount { min-width: 0; }
 }
 @media print { #tooltip, .keys, .buttons { display: none; } }
 `;

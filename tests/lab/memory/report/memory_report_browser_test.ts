@@ -165,20 +165,20 @@ test("the map steps with keys over the matching blocks", () =>
 test("the map counts the matching blocks of its filters", () =>
   withPage(html, async ({ page, errors }) => {
     const count = () => page.locator("#filter-count").innerText();
-    assertEquals(await count(), "7 of 7 blocks, 132 KiB");
+    assertEquals(await count(), "7 of 7 blocks, 100 KiB of memory");
     await page.locator("#filter-size").fill("16 KiB");
-    assertEquals(await count(), "4 of 7 blocks, 112 KiB");
+    assertEquals(await count(), "4 of 7 blocks, 80 KiB of memory");
     await page.locator("#filter-size").fill("16 apples");
     assertEquals(await page.locator("#filter-size").getAttribute("aria-invalid"), "true");
-    assertEquals(await count(), "4 of 7 blocks, 112 KiB");
+    assertEquals(await count(), "4 of 7 blocks, 80 KiB of memory");
     await page.locator("#filter-size").fill("");
     await page.locator("#filter-stream").selectOption({ label: "copy" });
-    assertEquals(await count(), "1 of 7 blocks, 4 KiB");
+    assertEquals(await count(), "1 of 7 blocks, 4 KiB of memory");
     await page.locator("#filter-stream").selectOption("");
     await page.locator("#filter-site").fill("MAIN (run");
-    assertEquals(await count(), "2 of 7 blocks, 50 KiB");
+    assertEquals(await count(), "2 of 7 blocks, 50 KiB of memory");
     await page.locator("#filter-site").fill("nowhere");
-    assertEquals(await count(), "0 of 7 blocks, 0 B");
+    assertEquals(await count(), "0 of 7 blocks, 0 B of memory");
     assertEquals(errors, []);
   }));
 
@@ -193,11 +193,17 @@ test("the sites sort by any column, and a chosen one filters the map", () =>
     assertEquals(await page.locator("#column-live").getAttribute("aria-sort"), "ascending");
     await page.locator("#sort-name").click();
     assertEquals(await names(), [scratch, weights]);
-    await page.getByText(scratch).click();
-    assertEquals(await page.locator("#filter-count").innerText(), "1 of 7 blocks, 10 KiB");
+    await page.getByRole("button", { name: scratch }).click();
+    assertEquals(
+      await page.locator("#filter-count").innerText(),
+      "1 of 7 blocks, 10 KiB of memory",
+    );
     assertEquals(await page.locator("#stack").innerText(), `${scratch}\nmain (run.ts:2:1)`);
     await page.locator("#sites button").first().click();
-    assertEquals(await page.locator("#filter-count").innerText(), "7 of 7 blocks, 132 KiB");
+    assertEquals(
+      await page.locator("#filter-count").innerText(),
+      "7 of 7 blocks, 100 KiB of memory",
+    );
     assertEquals(await page.locator("#stack").isVisible(), false);
     assertEquals(errors, []);
   }));
@@ -271,6 +277,62 @@ test("the page fits a narrow window and follows a change to the dark scheme", ()
     assertEquals(errors, []);
   }, { width: 360, height: 700 }));
 
+test("the map shows the memory after the event that is kept in the timeline", () =>
+  withPage(html, async ({ page, errors }) => {
+    const [count, time, live, unmapped] = [
+      "filter-count",
+      "map-time",
+      "total-live",
+      "total-unmapped",
+    ]
+      .map((id) => () => page.locator(`#${id}`).innerText());
+    assertEquals([await time!(), await live!()], ["at the time of the snapshot", "50 KiB"]);
+    await page.locator("#timeline").focus();
+    for (const key of ["Shift+ArrowRight", "Shift+ArrowRight", "Enter"]) {
+      await page.keyboard.press(key);
+    }
+    assertEquals(await time!(), "after event #2 of the timeline");
+    assertEquals([await live!(), await unmapped!()], ["40 KiB", "32 KiB"]);
+    assertStringIncludes(await count!(), "4 of 4 blocks, 100 KiB of memory");
+    await page.locator("#map").hover({ position: { x: 160, y: 12 } });
+    assertStringIncludes(await page.locator("#tooltip").innerText(), "live 40 KiB");
+    await page.locator("#map-now").click();
+    assertEquals([await time!(), await live!()], ["at the time of the snapshot", "50 KiB"]);
+    assertEquals(errors, []);
+  }));
+
+test("the timeline names its call sites, the peak and the limit", () =>
+  withPage(
+    memoryReport({ ...SMALL_SNAPSHOT, settings: { limitBytes: 110 * 1024 } }),
+    async ({ page, errors }) => {
+      assertEquals(await page.locator("#timeline-sites li").allInnerTexts(), [
+        "weights (load.ts:7:3) up to 40 KiB",
+        "scratch (step.ts:9:5) up to 8 KiB",
+        "all other sites up to 2 KiB",
+      ]);
+      assertStringIncludes(await page.locator("section").first().innerText(), "limit 110 KiB");
+      // The site's own colour above the middle of its 40 KiB, and the limit's dashes at its height.
+      const pixel = (bytes: number) =>
+        `(() => {
+      const canvas = document.getElementById("timeline");
+      const y = Math.round(16 + 200 * (1 - ${bytes} / (110 * 1024 * 1.06)));
+      const row = canvas.getContext("2d").getImageData(400, y, 600, 1).data;
+      return [...Array(600).keys()].map((x) => row.slice(4 * x, 4 * x + 3).join()).join(" ");
+    })()`;
+      assertStringIncludes(String(await page.evaluate(pixel(20 * 1024))), "51,34,136");
+      assertStringIncludes(String(await page.evaluate(pixel(44 * 1024))), "136,204,238");
+      assertStringIncludes(String(await page.evaluate(pixel(110 * 1024))), "213,94,0");
+      assertEquals(errors, []);
+    },
+  ));
+
+test("the page shows every column in a window of 380 pixels", () =>
+  withPage(html, async ({ page }) => {
+    const cut = await page.evaluate(`[...document.querySelectorAll("table, .scroll, .bar-row")]
+      .filter((element) => element.scrollWidth > element.clientWidth + 1).map((element) => element.outerHTML.slice(0, 80))`);
+    assertEquals(cut, []);
+  }, { width: 380, height: 800 }));
+
 test("a search for sites releases the chosen site", () =>
   withPage(html, async ({ page, errors }) => {
     const chosen = () => page.locator("#sites button[aria-pressed=true]").count();
@@ -278,7 +340,10 @@ test("a search for sites releases the chosen site", () =>
     assertEquals([await chosen(), await page.locator("#stack").isVisible()], [1, true]);
     await page.locator("#filter-site").fill("scratch");
     assertEquals([await chosen(), await page.locator("#stack").isVisible()], [0, false]);
-    assertStringIncludes(await page.locator("#filter-count").innerText(), "1 of 7 blocks, 10 KiB");
+    assertStringIncludes(
+      await page.locator("#filter-count").innerText(),
+      "1 of 7 blocks, 10 KiB of memory",
+    );
     assertEquals(errors, []);
   }));
 

@@ -137,7 +137,7 @@ Deno.test("memoryReport() shows the totals without the script", () => {
   ) {
     assertStringIncludes(html, text);
   }
-  assertStringIncludes(html, "</span> · 3 earlier events were not kept · drag");
+  assertStringIncludes(html, "</span> · 3 earlier events were not kept · limit 1 MiB · drag");
 });
 
 Deno.test("memoryReport() formats statistics and settings, sizes in units too", () => {

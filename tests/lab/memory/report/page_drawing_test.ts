@@ -1,6 +1,7 @@
 // The computations behind the page's drawings.
 
 import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
+import { liveBySite, segmentsAt } from "../../../../src/lab/memory/report/page/history.ts";
 import {
   layoutBlocks,
   mapBlocks,
@@ -11,6 +12,13 @@ import {
   eventBetween,
   fragmentationOf,
 } from "../../../../src/lab/memory/report/page/timeline_view.ts";
+import {
+  type MemorySnapshot,
+  TIMELINE_ACTIONS,
+} from "../../../../src/lab/memory/snapshot/memory_snapshot.ts";
+import { recordHistory, snapshotPool } from "../../../../src/lab/memory/mod.ts";
+import { openDevice } from "../../../../mod.ts";
+import { device as testDevice } from "../../../support/device.ts";
 import { SMALL_SNAPSHOT } from "./small_snapshot.ts";
 import { syntheticSnapshot } from "./synthetic_snapshot.ts";
 
@@ -74,4 +82,59 @@ Deno.test("sizeOf() parses sizes with and without units", () => {
   for (const text of ["-1", "1 2", "MiB", "1 apple", "1e3", "1,5", "NaN"]) {
     assertEquals(sizeOf(text), NaN, text);
   }
+});
+
+/** Runs a program with a history; returns the data of the page and the live blocks at each event. */
+function recorded() {
+  const memory = { preset: "development", maxPoolSize: "64MiB" } as const;
+  using device = openDevice(testDevice.label, { memory });
+  using history = recordHistory(device.pool);
+  const live: ReturnType<typeof device.allocate>[] = [];
+  const states: { event: number; blocks: string[]; reserved: number }[] = [];
+  for (let step = 0; step < 400; step++) {
+    if ((step * 7919) % 13 < 8) live.push(device.allocate("uint8", 1 + (step * 104729) % 900_000));
+    else live.splice((step * 31) % (live.length || 1), 1)[0]?.free();
+    if (step % 97 === 96) device.pool.clearCache();
+    states.push({
+      event: history.count - 1,
+      blocks: live.map(({ address, byteLength }) => `${address} ${byteLength}`).sort(),
+      reserved: device.pool.memoryReserved(),
+    });
+  }
+  const snapshot: MemorySnapshot = snapshotPool(device.pool, history);
+  for (const buffer of live) buffer.free();
+  return { data: { ...snapshot, actions: TIMELINE_ACTIONS, limit: null }, states };
+}
+
+Deno.test("segmentsAt() gives the blocks and the reserved memory after every event", () => {
+  const { data, states } = recorded();
+  for (const { event, blocks, reserved } of states) {
+    const segments = segmentsAt(data, event);
+    const found = segments.flatMap(({ address, blocks }) =>
+      blocks.map((block) => ({ ...block, address: address + block.offset }))
+    );
+    const live = found.filter(({ state }) => state === "live");
+    assertEquals(live.map((block) => `${block.address} ${block.requested}`).sort(), blocks);
+    const mapped = found.filter(({ state }) => state !== "unmapped");
+    assertEquals(mapped.reduce((sum, { bytes }) => sum + bytes, 0), reserved, `event ${event}`);
+    for (const { bytes, blocks } of segments) {
+      assertEquals(blocks.reduce((sum, block) => sum + block.bytes, 0), bytes);
+    }
+  }
+});
+
+Deno.test("liveBySite() divides live memory after every event", () => {
+  const { data } = recorded();
+  for (const count of [0, 1, 10]) {
+    const layers = liveBySite(data, count);
+    assertEquals(layers.at(-1)!.site === -2, count === 0);
+    data.timeline!.live.forEach((live, event) => {
+      assertEquals(layers.reduce((sum, layer) => sum + layer.live[event]!, 0), live);
+    });
+  }
+  const before = {
+    ...data,
+    timeline: { ...data.timeline!, site: data.timeline!.site.map(() => -1) },
+  };
+  assertEquals(liveBySite(before, 10).map(({ site }) => site).includes(-1), true);
 });

@@ -14,6 +14,8 @@ import { formatBytes, formatCount, innermostFrame } from "../quantities.ts";
 export interface PageData
   extends Pick<MemorySnapshot, "streams" | "sites" | "segments" | "timeline"> {
   readonly actions: typeof TIMELINE_ACTIONS;
+  /** The largest number of bytes that the pool may reserve; `null` if unknown. */
+  readonly limit: number | null;
 }
 
 export interface Description {

@@ -14,6 +14,7 @@ import {
   formatShare,
   innermostFrame,
 } from "../quantities.ts";
+import { segmentsAt } from "./history.ts";
 import {
   announce,
   byId,
@@ -94,15 +95,18 @@ export function sizeOf(text: string): number {
 }
 
 /**
- * Starts the map. Returns functions to adapt it to its width, and to show only the blocks of a site
- * (`null` for all blocks).
+ * Starts the map. Returns functions to adapt it to its width, to show only the blocks of a site
+ * (`null` for all blocks), and to show the segments after an event (−1 for those of the snapshot).
  */
-export function startMap(
-  data: PageData,
-): { resize: () => void; highlight: (site: number | null) => void } {
+export function startMap(data: PageData): {
+  resize: () => void;
+  highlight: (site: number | null) => void;
+  showAt: (event: number) => void;
+} {
   const states = ["unmapped", "free", "cached", "pending", "live"] as const;
   const [pitch, lineHeight] = [22, 16];
-  const blocks = mapBlocks(data);
+  let segments: PageData["segments"] = data.segments;
+  let blocks = mapBlocks(data);
   const canvas = byId<HTMLCanvasElement>("map");
   const box = byId("map-box");
   const shown = new Set<string>(states);
@@ -117,7 +121,7 @@ export function startMap(
 
   const describe = (index: number): Description => {
     const { state, bytes, requested, address, stream, age, site, segment } = blocks[index]!;
-    const { address: begin, bytes: size, pool, kind } = data.segments[segment]!;
+    const { address: begin, bytes: size, pool, kind } = segments[segment]!;
     const unused = formatShare(1 - requested / bytes);
     return {
       title: `${state} ${formatBytes(bytes)}`,
@@ -129,7 +133,7 @@ export function startMap(
         ["address", formatAddress(address)],
         ["stream", stream === null ? "any" : data.streams[stream] ?? "none"],
         ["age", age === null ? "unknown" : formatDuration(age)],
-        ["segment", `${formatAddress(begin)}, ${formatBytes(size)}, ${pool}, ${kind}`],
+        ["segment", `${formatAddress(begin)}, ${formatBytes(size)} of addresses, ${pool}, ${kind}`],
       ],
       site: data.sites[site ?? -1] ?? "",
     };
@@ -251,10 +255,13 @@ export function startMap(
       (sites === null || sites.has(block.site ?? -1))
     );
     const found = blocks.filter((_, index) => matches[index]);
-    const bytes = formatBytes(found.reduce((sum, block) => sum + block.bytes, 0));
+    const bytes = found.reduce(
+      (sum, { state, bytes }) => state === "unmapped" ? sum : sum + bytes,
+      0,
+    );
     byId("filter-count").textContent = `${formatCount(found.length)} of ${
       formatCount(blocks.length)
-    } blocks, ${bytes}`;
+    } blocks, ${formatBytes(bytes)} of memory`;
     request();
   };
   const reveal = (index: number) => {
@@ -364,11 +371,31 @@ export function startMap(
     field.setAttribute("aria-invalid", String(Number.isNaN(bytes)));
     if (!Number.isNaN(bytes)) filter.minimum = bytes;
   });
-  arrange();
-  applyFilter();
+  const showAt = (event: number) => {
+    segments = event < 0 ? data.segments : segmentsAt(data, event);
+    blocks = mapBlocks({ segments });
+    selection.pin(-1);
+    selection.point(-1);
+    for (const state of states) {
+      const bytes = blocks.reduce(
+        (sum, block) => block.state === state ? sum + block.bytes : sum,
+        0,
+      );
+      byId(`total-${state}`).textContent = formatBytes(bytes);
+    }
+    byId("map-now").hidden = event < 0;
+    byId("map-time").textContent = event < 0
+      ? "at the time of the snapshot"
+      : `after event #${formatCount(event + 1)} of the timeline`;
+    arrange();
+    applyFilter();
+  };
+  byId("map-now").addEventListener("click", () => showAt(-1));
+  showAt(-1);
   draw();
   return {
     resize,
+    showAt,
     highlight(site) {
       filter.sites = site === null ? null : new Set([site]);
       byId<HTMLInputElement>("filter-site").value = "";
@@ -433,13 +460,18 @@ export function startSites(data: PageData, choose: (site: number | null) => void
     });
     const bar = make("span", "bar");
     bar.style.width = `${live / most * 100}%`;
+    const cell = (label: string, ...content: (Node | string)[]) => {
+      const made = make("td", "number", ...content);
+      made.dataset.label = label;
+      return made;
+    };
     return make(
       "tr",
       chosen === site ? "chosen" : "",
       make("td", "", button),
-      make("td", "number", make("span", "track", bar), make("span", "amount", formatBytes(live))),
-      make("td", "number", formatCount(count)),
-      make("td", "number", formatBytes(largest)),
+      cell("live", make("span", "track", bar), make("span", "amount", formatBytes(live))),
+      cell("blocks", formatCount(count)),
+      cell("largest", formatBytes(largest)),
     );
   };
   for (const each of columns) {
@@ -463,8 +495,10 @@ export function startSites(data: PageData, choose: (site: number | null) => void
 
 export function startReport(): void {
   const data: PageData = JSON.parse(byId("data").textContent ?? "");
-  const timeline = data.timeline === null ? null : startTimeline(data);
   const map = data.segments.length === 0 ? null : startMap(data);
+  const timeline = data.timeline === null
+    ? null
+    : startTimeline(data, (event) => map?.showAt(event));
   if (map !== null) startSites(data, map.highlight);
   const redraw = () => {
     timeline?.();

@@ -1,5 +1,6 @@
 /**
- * The timeline of the page: live and reserved memory, and fragmentation below, on one axis.
+ * The timeline of the page: live memory by call site, reserved memory, and fragmentation below, on
+ * one axis.
  *
  * Each column of pixels shows the least and the greatest value of its events, so no peak is lost at
  * any zoom.
@@ -8,7 +9,8 @@
  */
 
 import type { SnapshotTimeline } from "../../snapshot/memory_snapshot.ts";
-import { formatAddress, formatBytes, formatCount } from "../quantities.ts";
+import { formatAddress, formatBytes, formatCount, innermostFrame } from "../quantities.ts";
+import { liveBySite } from "./history.ts";
 import {
   announce,
   byId,
@@ -18,6 +20,7 @@ import {
   type Description,
   exactBytes,
   hideTooltip,
+  make,
   onFrame,
   onKeys,
   type PageData,
@@ -119,19 +122,24 @@ export function eventBetween(
   return largest;
 }
 
-/** Starts the timeline. Returns a function that redraws it. */
-export function startTimeline(data: PageData): () => void {
+/**
+ * Starts the timeline. `choose` gets the event that is kept, −1 for none. Returns a function that
+ * redraws the timeline.
+ */
+export function startTimeline(data: PageData, choose: (event: number) => void): () => void {
   const timeline = data.timeline!;
   const { time, action, live, reserved } = timeline;
   const [left, right, top, memoryHeight, shareTop, shareHeight] = [66, 14, 16, 200, 250, 56];
   const height = 340;
   const bottom = shareTop + shareHeight;
   const fragmentation = fragmentationOf(timeline);
-  const peak = Math.max(
-    1,
-    live.reduce((most, value) => Math.max(most, value), 0),
-    reserved.reduce((most, value) => Math.max(most, value), 0),
-  );
+  const peakEvent = live.reduce((most, value, index) => value > live[most]! ? index : most, 0);
+  const largest = reserved.reduce((most, value) => Math.max(most, value), live[peakEvent]!);
+  // A limit far above the memory in use would flatten the curves: the legend names it.
+  const limit = data.limit !== null && data.limit <= 1.6 * largest ? data.limit : null;
+  const peak = Math.max(1, largest, limit === null ? 0 : limit * 1.06);
+  const layers = liveBySite(data, 10);
+  const colors = layers.map(({ site }, index) => site === -2 ? "site-rest" : `site-${index}`);
   const failures = [...action.keys()].filter((index) =>
     data.actions[action[index]!] === "out of memory"
   );
@@ -201,8 +209,29 @@ export function startTimeline(data: PageData): () => void {
     };
     context.fillStyle = palette("reserved");
     series(reserved, peak, [top + memoryHeight, memoryHeight], 1.5, 0.14);
-    context.fillStyle = palette("live");
-    series(live, peak, [top + memoryHeight, memoryHeight], 1, 0.45);
+    const base = top + memoryHeight;
+    for (let column = 0; column < columns; column++) {
+      const from = Math.max(counts[column]! - 1, 0);
+      const to = Math.max(counts[column + 1]!, from + 1);
+      if (counts[column + 1] === 0) continue;
+      // The event with the most live memory stands for its column.
+      let most = from;
+      for (let index = from; index < to; index++) if (live[index]! > live[most]!) most = index;
+      let y = base;
+      layers.forEach((layer, index) => {
+        const size = layer.live[most]! / peak * memoryHeight;
+        context.fillStyle = palette(colors[index]!);
+        context.fillRect(left + column / columns * width, y - size, width / columns, size);
+        y -= size;
+      });
+    }
+    context.fillStyle = palette("ink");
+    series(live, peak, [base, memoryHeight], 1, 0);
+    const most = live[peakEvent]!;
+    drawMark(context, most, `peak ${formatBytes(most)}`, palette("ink"), "right");
+    if (limit !== null) {
+      drawMark(context, limit, `limit ${formatBytes(limit)}`, palette("alarm"), "left");
+    }
     context.fillStyle = palette("fragmentation");
     series(fragmentation, 1, [bottom, shareHeight], 1.5, 0);
     drawFailures(context, palette("alarm"));
@@ -257,6 +286,28 @@ export function startTimeline(data: PageData): () => void {
     }
   };
 
+  /** A dashed line at a number of bytes, with its name at one end. */
+  const drawMark = (
+    context: CanvasRenderingContext2D,
+    bytes: number,
+    name: string,
+    color: string,
+    side: "left" | "right",
+  ) => {
+    const y = Math.round(top + memoryHeight * (1 - bytes / peak)) + 0.5;
+    context.strokeStyle = context.fillStyle = color;
+    context.lineWidth = 1;
+    context.setLineDash([2, 3]);
+    context.beginPath();
+    context.moveTo(left, y);
+    context.lineTo(left + width, y);
+    context.stroke();
+    context.setLineDash([]);
+    context.textAlign = side;
+    context.textBaseline = "bottom";
+    context.fillText(name, side === "left" ? left + 4 : left + width - 4, y - 1);
+  };
+
   const drawTitle = (context: CanvasRenderingContext2D, paper: string, muted: string) => {
     const title = "external fragmentation";
     context.textAlign = "left";
@@ -304,8 +355,13 @@ export function startTimeline(data: PageData): () => void {
   };
 
   const request = onFrame(draw);
-  const note = "Point at the timeline to see an event; click to keep it.";
-  const selection = createSelection(byId("event"), note, describe, request);
+  const note =
+    "Point at the timeline to see an event; click to keep it and to see the segments then.";
+  let chosen = -1;
+  const selection = createSelection(byId("event"), note, describe, () => {
+    request();
+    if (selection.pinned !== chosen) choose(chosen = selection.pinned);
+  });
   const eventAt = (x: number) => {
     const half = 3 / width;
     const share = (x - left) / width;
@@ -397,6 +453,11 @@ export function startTimeline(data: PageData): () => void {
     axis = createAxis(isByTime ? time : [...time.keys()]);
     request();
   });
+  byId("timeline-sites").replaceChildren(...layers.map(({ site, peak }, index) => {
+    const swatch = make("span", `swatch ${colors[index]}`);
+    const name = site === -2 ? "all other sites" : innermostFrame(data.sites[site] ?? "unknown");
+    return make("li", "", swatch, make("code", "", name), ` up to ${formatBytes(peak)}`);
+  }));
   draw();
   return request;
 }
