@@ -80,10 +80,6 @@ export interface Compiler {
   compile(request: CompileRequest): Promise<CompiledImage>;
 }
 
-/** The reason for the refusal of an option. */
-export const UNCOVERED_FILES =
-  "the compiler could read or write files that the key of the compile cache does not cover";
-
 /** Macros that compilers of other systems define. */
 const FOREIGN_MACROS: readonly string[] = ["_WIN32", "_MSC_VER", "__INTEL_COMPILER", "__HIPCC__"];
 

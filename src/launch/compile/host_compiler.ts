@@ -24,7 +24,7 @@ import {
 import { type CompiledFiles, readHostDiagnostics } from "./host_diagnostics.ts";
 import { type HostRun, runHostProgram, withCompileDirectory } from "./host_directory.ts";
 import { loweredName, sealedImage, wrapperText } from "./host_image.ts";
-import { dependencyFlags, includedFiles, namedFiles, untrackedFiles } from "./host_options.ts";
+import { dependencyFlags, hostOptions, includedFiles, untrackedFiles } from "./host_options.ts";
 import { identityOf } from "./includes.ts";
 import {
   findHostProgram,
@@ -130,7 +130,7 @@ export class HostCompiler implements Compiler {
 
   /** {@inheritDoc Compiler.compile} */
   async compile(request: CompileRequest): Promise<CompiledImage> {
-    namedFiles(request);
+    hostOptions(request);
     const toolchain = await this.#findToolchain();
     const compileIn = (directory: string) => this.#compileIn(directory, toolchain, request);
     const image = await limit.run(() => withCompileDirectory(this.#readerNow(), compileIn));
@@ -168,7 +168,7 @@ export class HostCompiler implements Compiler {
       ...first,
       `-I${files.headers}`,
       ...[...request.defines].map(([name, value]) => `-D${name}=${value}`),
-      ...request.options,
+      ...hostOptions(request).flags,
       `-I${files.language}`,
       source,
       ...kernelLinkFlags(path),

@@ -1,5 +1,5 @@
 /**
- * The options of g++ and clang++ that a program may pass, and the files that a compilation reads.
+ * The files that g++ or clang++ reads for a compilation.
  *
  * @module
  */
@@ -7,63 +7,15 @@
 import { join, resolve } from "node:path";
 import { readDependencies } from "../../ffi/build/programs.ts";
 import { CompilerUnavailableError } from "./compile_error.ts";
-import { type CompileInputs, type CompileRequest, UNCOVERED_FILES } from "./compiler.ts";
+import type { CompileInputs, CompileRequest } from "./compiler.ts";
+import { type CompilerOptions, readOptions } from "./compiler_options.ts";
 import { mayRead, textOf } from "./files.ts";
 import { type CompiledFiles, SYSTEM_FOLDERS } from "./host_diagnostics.ts";
 import { filesOnDisk } from "./includes.ts";
 
-/** Options that take a directory of headers, joined or in the next text. */
-const DIRECTORIES: readonly string[] = ["-isystem", "-iquote", "-idirafter", "-I"];
-
-/** Options that take a header. */
-const FIRST: readonly string[] = ["-include", "-imacros"];
-
-/** Options that choose the product and its place. */
-const PRODUCTS = /^-(?:o.*|c|S|E|x.*|shared|r|save-temps.*|M.*|###|fsyntax-only)$/;
-/** Options that read or write files beyond the cache key. */
-const UNTRACKED_FILES = new RegExp(
-  "^(?:@|-(?:include-pch|fplugin|specs|Wp,|Xpreprocessor|Xclang|fprofile|fmodules|isysroot|B)|" +
-    "--(?:include|imacros|sysroot|specs|config|output|compile|assemble|preprocess|save-temps)|" +
-    // Options of the assembler and the linker, and of other programs in their places.
-    "-(?:W[al],|Xassembler|Xlinker|T|L|l|fuse-ld|wrapper)|--ld-path|" +
-    // Reports beside the output.
-    "-(?:dump|fdump|aux-info|fstack-usage|fcallgraph-info|ftest-coverage|fopt-info|fauto-profile)|" +
-    "-(?:fsave-optimization-record|ftime-trace|gsplit-dwarf)|--coverage)",
-);
-/** Options that may take the next text as value. */
-const VALUED = /^-(?:[DU]|-param|target|Xarch_\w+|mllvm)$/;
-
-/** The directories and headers that options name. */
-export function namedFiles({ options, name }: CompileInputs): {
-  readonly directories: readonly string[];
-  readonly first: readonly string[];
-} {
-  const directories: string[] = [];
-  const first: string[] = [];
-  const refuse = (option: string, problem: string): never => {
-    throw new TypeError(`Cannot compile ${name} as the option ${option} ${problem}`);
-  };
-  for (let index = 0; index < options.length; index++) {
-    const option = options[index]!;
-    if (PRODUCTS.test(option)) {
-      refuse(option, "is not allowed: the program does not choose the product or its place");
-    }
-    const word = [...DIRECTORIES, ...FIRST].find((start) => option.startsWith(start));
-    // Without a hyphen it is another file to compile.
-    if (UNTRACKED_FILES.test(option) || (word === undefined && !option.startsWith("-"))) {
-      refuse(option, `is not allowed: ${UNCOVERED_FILES}`);
-    }
-    if (word === undefined) {
-      if (VALUED.test(option)) index++;
-      continue;
-    }
-    const value = option.slice(word.length) || options[++index];
-    if (value === undefined) refuse(option, "needs a value: it has none");
-    else if (DIRECTORIES.includes(word)) directories.push(resolve(value));
-    // The compiler searches the current directory first, and then as for #include "…".
-    else first.push(resolve(value), value);
-  }
-  return { directories, first };
+/** The program's options for g++ and clang++, checked. */
+export function hostOptions(request: CompileInputs): CompilerOptions {
+  return readOptions(request, "the C++ compiler of the host device", "host");
 }
 
 /** An `#include` of an absolute path, which needs no option. */
@@ -71,7 +23,9 @@ const ABSOLUTE = /^[ \t]*#[ \t]*include[ \t]*["<]\//m;
 
 /** The program's own files that a request includes. The machine code depends on them. */
 export function includedFiles(request: CompileInputs): ReturnType<typeof filesOnDisk> {
-  const { directories, first } = namedFiles(request);
+  const { directories, first: named } = hostOptions(request);
+  // The compiler searches the current directory first, and then as for #include "…".
+  const first = named.flatMap((name) => mayRead(".") ? [resolve(name), name] : [name]);
   const isOpen = [request.source, ...request.headers.values()].some((text) => ABSOLUTE.test(text));
   if (directories.length + first.length === 0 && !isOpen) return [];
   const closed = directories.find((directory) => !mayRead(directory));
@@ -87,8 +41,8 @@ export function includedFiles(request: CompileInputs): ReturnType<typeof filesOn
 /** With these options a compiler regards headers as the system's, and leaves them out of `-MMD`. */
 const SYSTEM_OPTION = /^-(?:isystem|idirafter)/;
 
-const hasSystemOption = ({ options }: CompileInputs) =>
-  options.some((it) => SYSTEM_OPTION.test(it));
+const hasSystemOption = (request: CompileInputs) =>
+  hostOptions(request).flags.some((it) => SYSTEM_OPTION.test(it));
 
 /** The options that make a compiler list the files that it reads. */
 export function dependencyFlags({ directory }: CompiledFiles, request: CompileRequest): string[] {
@@ -112,7 +66,7 @@ export function untrackedFiles(
   if ([request.source, ...request.headers.values()].some((text) => text.includes(binary))) {
     return [binary];
   }
-  const { directories } = namedFiles(request);
+  const { directories } = hostOptions(request);
   const trusted = [language, prelude, ...(hasSystemOption(request) ? SYSTEM_FOLDERS : [])];
   const foreign = readDependencies(list).map((name) => resolve(directory, name)).filter((path) =>
     !isWithin(path, directory) &&

@@ -20,6 +20,7 @@ import {
   type CompileRequest,
   ConcurrencyLimit,
 } from "./compiler.ts";
+import { type CompilerOptions, readOptions } from "./compiler_options.ts";
 import {
   filesOnDisk,
   hidesIncludes,
@@ -33,13 +34,7 @@ import {
   unopenedHeader,
   withoutReports,
 } from "./nvrtc_diagnostics.ts";
-import {
-  chooseArchitecture,
-  ISOLATING_OPTIONS,
-  nvrtcOptions,
-  type ProgramOptions,
-  readOptions,
-} from "./nvrtc_options.ts";
+import { chooseArchitecture, ISOLATING_OPTIONS, nvrtcOptions } from "./nvrtc_options.ts";
 import {
   absentHeader,
   findNvrtc,
@@ -80,7 +75,10 @@ export class NvrtcCompiler implements Compiler {
   /** Its version and files, and the headers that a request includes besides its own. */
   identity(request: CompileInputs): Promise<readonly string[]> {
     return Promise.try(() => {
-      const places = { ...readOptions(request, this.label), toolkit: this.#toolkit.fitting };
+      const places = {
+        ...readOptions(request, this.label, "nvrtc"),
+        toolkit: this.#toolkit.fitting,
+      };
       // NVRTC itself adds the options in this variable.
       const appended = this.#environment("NVRTC_APPEND_FLAGS") ?? "";
       return [
@@ -100,7 +98,7 @@ export class NvrtcCompiler implements Compiler {
    * @throws {RangeError} If NVRTC is too new for the device.
    */
   async compile(request: CompileRequest): Promise<CompiledImage> {
-    const options = readOptions(request, this.label);
+    const options = readOptions(request, this.label, "nvrtc");
     const architecture = options.architecture ??
       chooseArchitecture(request, nvrtcArchitectures(this.#library), this.label);
     const { result, texts } = await this.#run(request, options, architecture);
@@ -125,7 +123,7 @@ export class NvrtcCompiler implements Compiler {
    */
   async #run(
     request: CompileRequest,
-    options: ProgramOptions,
+    options: CompilerOptions,
     architecture: string,
   ): Promise<{ result: NvrtcResult; texts: IncludedTexts }> {
     const { directories, first } = options;

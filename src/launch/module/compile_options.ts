@@ -18,7 +18,12 @@ export interface CompileOptions<Structs extends StructTypes = StructTypes> {
   readonly defines?: Readonly<Record<string, string | number | boolean>>;
   /** The texts of headers, by the names that the source includes them by. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Further options in the syntax of the compiler: NVRTC, or the host's C++ compiler. */
+  /**
+   * Options for the compiler in the forms of nvcc, on every device: `-O3`, `-DNAME=1`, `-I`
+   * directories, `-std=c++20`, `--use_fast_math`, `-lineinfo`, `-G`, `--maxrregcount=64`, `-w`. An
+   * option that only concerns GPU code has no effect on the host device. Others are refused by a
+   * `TypeError` that lists the allowed ones.
+   */
   readonly options?: readonly string[];
   /**
    * Instances of templates that are kernels, as C++ names them, `matmul<float, 16>`; where several
@@ -75,14 +80,33 @@ function macros(defines: object): Map<string, string> {
   );
 }
 
+/** The maximum length of a file's name on all common systems, in bytes. */
+const MAX_NAME = 255;
+/** The maximum length of a header's path: it goes below a directory. */
+const MAX_PATH = 1024;
+
 function headerTexts(headers: object): Map<string, string> {
   requireObject(headers, "options.headers", ACTION);
+  const bytes = (text: string) => new TextEncoder().encode(text).length;
+  const folders = new Set(
+    Object.keys(headers).flatMap((name) =>
+      [...name.matchAll(/\//g)].map(({ index }) => name.slice(0, index))
+    ),
+  );
   return new Map(
     Object.entries(headers).map(([name, text]: [string, unknown]) => {
       requireText(text, `headers[${JSON.stringify(name)}]`);
       // Host headers become files of these names.
       if (/["<>\\]|\p{Cc}|^\/|\/\/|\/$|^$|(?:^|\/)\.\.?(?:\/|$)/u.test(name)) {
         refuse("headers", "an object whose keys are relative paths as includes have them", name);
+      }
+      if (name.split("/").some((part) => bytes(part) > MAX_NAME) || bytes(name) > MAX_PATH) {
+        const allowed = `an object whose keys have at most ${MAX_PATH} bytes and ${MAX_NAME} per ` +
+          "part of a path";
+        refuse("headers", allowed, name);
+      }
+      if (folders.has(name)) {
+        refuse("headers", "an object without a key that is the folder of another one", name);
       }
       return [name, withoutByteOrderMark(text)];
     }),

@@ -196,20 +196,6 @@ Deno.test("identity() covers headers in directories of the options", async () =>
   }
 });
 
-Deno.test("compile() refuses options with files that the cache does not cover", async () => {
-  const refused = "-o -o/tmp/x -c -xc -MD @list -fdump-tree-all --coverage -Wp,-I/x -fplugin=x " +
-    "-wrapper -Wl,-T,x -lm other.cpp /x/other.o";
-  for (const option of refused.split(" ")) {
-    const asked = request("", { options: [option] });
-    await assertRejects(() => compiler.compile(asked), TypeError, `the option ${option} is not`);
-    await assertRejects(() => compiler.identity(asked), TypeError, `the option ${option} is not`);
-  }
-  const valued = ["-D", "SIZE=3", "-U", "OTHER", "--param", "max-unroll-times=2"];
-  await compiler.compile(request("static_assert(SIZE == 3);", { options: valued }));
-  const unended = request("", { options: ["-I"] });
-  await assertRejects(() => compiler.compile(unended), TypeError, "-I needs a value");
-});
-
 Deno.test("compile() ignores header directories of the environment", async () => {
   using folder = new TemporaryDirectory();
   Deno.writeTextFileSync(`${folder.path}/ambient.h`, "");

@@ -178,10 +178,9 @@ nvrtcTest("compile() throws a distinct error for each kind of mistake", async ()
     'in the expression nothere<int>: identifier "nothere" is undefined',
   );
   await assertRejects(
-    () => compile(kernel, { options: ["--no-such-option"] }),
+    () => compile(kernel, { options: ["--maxrregcount=999"] }),
     TypeError,
-    `Cannot compile kernel.cu with ${nvrtc!.label} as it refuses an option: nvrtc: error: ` +
-      "unrecognized option --no-such-option found",
+    `Cannot compile kernel.cu with ${nvrtc!.label} as it refuses an option: nvrtc: error: `,
   );
   await assertRejects(() => compile(kernel, { options: ["-dc"] }), TypeError, "not allowed");
   await assertRejects(

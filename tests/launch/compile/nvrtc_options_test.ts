@@ -1,55 +1,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import {
-  chooseArchitecture,
-  nvrtcOptions,
-  readOptions,
-} from "../../../src/launch/compile/nvrtc_options.ts";
+import { readOptions } from "../../../src/launch/compile/compiler_options.ts";
+import { chooseArchitecture, nvrtcOptions } from "../../../src/launch/compile/nvrtc_options.ts";
 import { request } from "./host_request.ts";
-
-const read = (...options: string[]) => readOptions(request("", { options }), "NVRTC 13.0");
-
-Deno.test("readOptions() reads directories, headers and architecture in all forms", () => {
-  const forms = ["-I", "-I=", "-I ", "--include-path="].map((form) => `${form}/a b`);
-  for (const form of forms) assertEquals(read(form).directories, ["/a b"], form);
-  assertEquals(read("-I", "/a", "--include-path", "/b", "-w", "-I/c").directories, [
-    "/a",
-    "/b",
-    "/c",
-  ]);
-  assertEquals(read("-include=x.h", "--pre-include", "y.h").first, ["x.h", "y.h"]);
-  assertEquals(read("-arch=sm_80", "--gpu-architecture", "sm_90a").architecture, "sm_90a");
-  assertEquals(read().architecture, undefined);
-});
-
-Deno.test("readOptions() keeps other options in order", () => {
-  assertEquals(
-    read("-use_fast_math", "-D", "A=1", "-DB", "-U", "C", "-Xptxas", "-O1", "-I/x", "--fmad=false")
-      .others,
-    [
-      "-use_fast_math",
-      "--define-macro=A=1",
-      "--define-macro=B",
-      "--undefine-macro=C",
-      "--ptxas-options=-O1",
-      "--fmad=false",
-    ],
-  );
-  assertEquals(read("-rdc=false").others, ["-rdc=false"]);
-});
-
-Deno.test("readOptions() refuses options without code, with files, and without a value", () => {
-  const refused = [
-    [
-      "-dc --device-c -dlto -optix-ir -fdevice-syntax-only -rdc=true -rdc",
-      "leaves no machine code",
-    ],
-    ["--pch --create-pch=x.pch -time=x.csv --fdevice-time-trace=x", "compile cache does not cover"],
-    ["-I --include-path= -arch -D -include=", "needs a value: it has none"],
-  ] as const;
-  for (const [options, message] of refused) {
-    for (const option of options.split(" ")) assertThrows(() => read(option), TypeError, message);
-  }
-});
 
 Deno.test("chooseArchitecture() returns the device's, or the newest older one", () => {
   const supported = [75, 80, 86, 89, 90, 100, 120];
@@ -71,7 +23,7 @@ Deno.test("chooseArchitecture() returns the device's, or the newest older one", 
 Deno.test("nvrtcOptions() puts the program's options last", () => {
   const made = (options: string[], architecture = "sm_90") => {
     const asked = request("", { options, defines: new Map([["N", "4"], ["EMPTY", ""]]) });
-    return nvrtcOptions(asked, readOptions(asked, "NVRTC"), architecture, ["--no-cache"]);
+    return nvrtcOptions(asked, readOptions(asked, "NVRTC", "nvrtc"), architecture, ["--no-cache"]);
   };
   const plain = made([]);
   assertEquals(plain[0], "--gpu-architecture=sm_90");
