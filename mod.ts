@@ -120,7 +120,7 @@ export {
 } from "./src/launch/compile/compile_error.ts";
 export type { LaunchConfig } from "./src/launch/launch_config.ts";
 export type { KernelParameter, KernelSignature } from "./src/launch/signature/signature.ts";
-export type { ScalarType, VectorType } from "./src/launch/signature/c_types.ts";
+export type { VectorType } from "./src/launch/signature/c_types.ts";
 export { readStructs } from "./src/launch/source/structs.ts";
 export {
   defineStruct,

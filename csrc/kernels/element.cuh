@@ -1,5 +1,5 @@
 /*
- * element.cuh — the ten element types of the kernels and the types they are computed in.
+ * element.cuh — the twelve element types of the kernels and the types they are computed in.
  *
  *   dtype      C type          Value<T>       Arithmetic<T>        Scalar<T>
  *   float64    double          double         double               double
@@ -7,9 +7,12 @@
  *   float16    __half          float          float                float
  *   bfloat16   __nv_bfloat16   float          float                float
  *   int64      long long       long long      unsigned long long
+ *   uint64     unsigned long   unsigned long  unsigned long long
+ *              long            long
  *   int32      int             int            unsigned int
  *   uint32     unsigned int    unsigned int   unsigned int
  *   int16      short           int            unsigned int
+ *   uint16     unsigned short  int            unsigned int
  *   int8       signed char     int            unsigned int
  *   uint8      unsigned char   int            unsigned int
  *

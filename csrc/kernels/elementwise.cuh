@@ -3,8 +3,8 @@
  * scale: out[i] = factor * x[i] + offset. axpy: y[i] = a * x[i] + y[i].
  *
  * Problem: one pass over arrays, limited by memory. Outputs may be inputs, and both inputs may be
- * one array. fill takes patterns, not numbers: float16 is filled as int16, float32 as uint32,
- * float64 as int64, so one kernel per width serves all dtypes.
+ * one array. fill takes patterns, not numbers: float16 is filled as uint16, float32 as uint32,
+ * float64 as uint64, so one kernel per width serves all dtypes.
  * Mapping: 16-byte packets, per thread and tile four with one array and two per array with two, so
  * four loads are in flight (vector_access.cuh).
  * Bytes: sizeof(T) * n for each array that is read or written. Operations: none, n, or n fused

@@ -16,7 +16,7 @@
  * Bytes: sizeof(T) * n read, 24 per block written. Operations: 4 n, and about 10 in double per
  * batch of 64 bytes.
  * Numerics: u = 2^-24 and D = 4 for float32, u = 2^-24 and D = 5 for float16 and bfloat16,
- * u = 2^-53 and D = 3 for float64 and int64 and 4 for int32 and uint32, u = 0 for narrower
+ * u = 2^-53 and D = 3 for float64, int64 and uint64 and 4 for int32 and uint32, u = 0 for narrower
  * integers; b = ceil(n / (batch * block * grid)) + 6 batches per thread. To first order
  *     |M2 error|   <= (3 D + 5) u (M2 + n (D u max|x|)^2) + (b^2 + 100 + c) 2^-53 M2
  *                     + 2 e sqrt(n M2) + n e^2

@@ -33,9 +33,11 @@ export const NPY_DESCRS: { readonly [D in DType]: string } = {
   float8_e4m3: "|V1",
   float8_e5m2: "|V1",
   int64: "<i8",
+  uint64: "<u8",
   int32: "<i4",
   uint32: "<u4",
   int16: "<i2",
+  uint16: "<u2",
   int8: "|i1",
   uint8: "|u1",
   bool: "|b1",
@@ -43,8 +45,7 @@ export const NPY_DESCRS: { readonly [D in DType]: string } = {
 
 /** Element types that NumPy's integers can hold the bits of. */
 const BITS: Readonly<Record<string, readonly DType[]>> = {
-  u8: ["int64"],
-  u2: ["int16", "bfloat16"],
+  u2: ["bfloat16"],
   i2: ["bfloat16"],
   u1: ["float8_e4m3", "float8_e5m2", "bool"],
   i1: ["float8_e4m3", "float8_e5m2"],
@@ -151,7 +152,7 @@ export function readNpy(file: Uint8Array<ArrayBuffer>): NpyArray {
   const own = DTYPES.filter((dtype) => NPY_DESCRS[dtype].slice(1) === kind);
   const dtypes = [...own, ...BITS[kind] ?? []];
   if (dtypes[0] === undefined) {
-    const known = new Set([...Object.values(NPY_DESCRS).map((text) => text.slice(1)), "u2", "u8"]);
+    const known = new Set(Object.values(NPY_DESCRS).map((text) => text.slice(1)));
     throw new NpyError(
       `has elements of type ${JSON.stringify(descr)}: kernels take ${[...known].join(", ")}`,
     );

@@ -157,12 +157,12 @@ export class DeviceKernels {
    * Computes `out[0] = Σ x`. Floats are added in single precision within a thread (`float64` in double)
    * and in double precision between threads; integers are exact modulo 2^64.
    *
-   * @param out One element: `int64` for integers, any floating-point type for floats.
+   * @param out One element: `int64` or `uint64` for integers, any floating-point type for floats.
    * @throws {TypeError} If element types or devices do not fit.
    */
   sum<D extends NumericDType>(
     x: DeviceBuffer<D>,
-    out: DeviceBuffer<D extends FloatingDType ? FloatingDType : "int64">,
+    out: DeviceBuffer<D extends FloatingDType ? FloatingDType : "int64" | "uint64">,
     options?: StreamChoice,
   ): void {
     sum(x, out, options);

@@ -27,7 +27,7 @@ import {
 } from "./operands.ts";
 
 /** The element type that fills all types of its width, bit by bit. */
-const FILL_DTYPES = { 1: "uint8", 2: "int16", 4: "uint32", 8: "int64" } as const;
+const FILL_DTYPES = { 1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64" } as const;
 
 /** The element types with a fill kernel. */
 export type FillDType = (typeof FILL_DTYPES)[keyof typeof FILL_DTYPES];
@@ -124,13 +124,7 @@ export function fill<D extends DType>(
   requireObject(options, "options", "fill");
   const bits = elementBits(out.dtype, value);
   const dtype = fillDType(out.dtype);
-  FILL.launch(dtype, out, options, out.as(dtype), asStored(dtype, bits), out.length);
-}
-
-/** The value of a `dtype` element that has these bits. */
-function asStored(dtype: FillDType, bits: number | bigint) {
-  if (dtype === "int64") return BigInt.asIntN(64, BigInt(bits));
-  return dtype === "int16" ? Number(bits) << 16 >> 16 : Number(bits);
+  FILL.launch(dtype, out, options, out.as(dtype), bits, out.length);
 }
 
 /** Refuses an operand that differs from another in element type, device or length. */

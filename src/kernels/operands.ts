@@ -7,23 +7,13 @@
 import { requireInstance } from "../ffi/arguments.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { DeviceBuffer } from "../memory/device_buffer.ts";
-import type { DType } from "../memory/dtype.ts";
+import { type DType, DTYPES, isIntegerDType } from "../memory/dtype.ts";
 
 /**
  * Element types with arithmetic kernels.
  * @category Launching kernels
  */
-export type NumericDType =
-  | "float64"
-  | "float32"
-  | "float16"
-  | "bfloat16"
-  | "int64"
-  | "int32"
-  | "uint32"
-  | "int16"
-  | "int8"
-  | "uint8";
+export type NumericDType = Exclude<DType, "float8_e4m3" | "float8_e5m2" | "bool">;
 
 /**
  * Floating-point element types with arithmetic kernels.
@@ -31,26 +21,18 @@ export type NumericDType =
  */
 export type FloatingDType = "float64" | "float32" | "float16" | "bfloat16";
 
-/** The element types with arithmetic kernels, in the order reports list them. */
-export const NUMERIC_DTYPES: readonly NumericDType[] = [
-  "float64",
-  "float32",
-  "float16",
-  "bfloat16",
-  "int64",
-  "int32",
-  "uint32",
-  "int16",
-  "int8",
-  "uint8",
-];
-
 /** The floating-point element types with arithmetic kernels. */
 export const FLOATING_DTYPES: readonly FloatingDType[] = [
   "float64",
   "float32",
   "float16",
   "bfloat16",
+];
+
+/** The element types with arithmetic kernels, in the order reports list them. */
+export const NUMERIC_DTYPES: readonly NumericDType[] = [
+  ...FLOATING_DTYPES,
+  ...DTYPES.filter(isIntegerDType),
 ];
 
 /** Checks whether an element type is floating point. */

@@ -34,7 +34,8 @@ import {
 import { REDUCTION_BLOCK, REDUCTION_STEP_BYTES, reductionLaunch } from "./launch_choice.ts";
 
 /** The element type of the sums of a type: exact for integers, wide for floats. */
-export type SumDType<D extends NumericDType> = D extends FloatingDType ? FloatingDType : "int64";
+export type SumDType<D extends NumericDType> = D extends FloatingDType ? FloatingDType
+  : "int64" | "uint64";
 
 /** The element type of the partial sums of a type: exact for integers, wide for floats. */
 function accumulatorOf(dtype: NumericDType): "float64" | "int64" {
@@ -175,7 +176,7 @@ function sumFinal(
  * Enqueues `out[0] = Σ x`. Floating-point elements are added in single precision within a thread
  * (`float64` in double) and in double precision between threads; integers are exact modulo 2^64.
  *
- * @param out One element: `int64` for integers, any floating-point type for floats.
+ * @param out One element: `int64` or `uint64` for integers, any floating-point type for floats.
  */
 export function sum<D extends NumericDType>(
   x: DeviceBuffer<D>,
@@ -183,14 +184,14 @@ export function sum<D extends NumericDType>(
   options: StreamChoice = {},
 ): void {
   const reduction = begin("sum", SUM_PARTIAL, x, out, 1, options);
-  requireDType("sum", "out", out, isFloating(x.dtype) ? FLOATING_DTYPES : ["int64"]);
+  requireDType("sum", "out", out, isFloating(x.dtype) ? FLOATING_DTYPES : ["int64", "uint64"]);
   const memory = sumPartials(reduction);
   if (memory.dtype !== "int64") {
     sumFinal(reduction, memory, 1, out as DeviceBuffer<FloatingDType>);
     return;
   }
   const kernel = INTEGER_SUM_FINAL.of(x.context, "int64");
-  launchFinal(reduction, kernel, memory, reduction.blocks, out);
+  launchFinal(reduction, kernel, memory, reduction.blocks, out.as("int64"));
 }
 
 /**
@@ -203,8 +204,20 @@ export function mean<D extends NumericDType>(
   out: DeviceBuffer<FloatingDType>,
   options: StreamChoice = {},
 ): void {
-  const reduction = begin("mean", SUM_PARTIAL, x, out, 1, options);
+  // The sum of two large uint64 may wrap: their mean comes from moments, which are double.
+  const kernels = x?.dtype === "uint64" ? MOMENTS_PARTIAL : SUM_PARTIAL;
+  const reduction = begin("mean", kernels, x, out, 1, options);
   requireDType("mean", "out", out, FLOATING_DTYPES);
+  if (x.dtype === "uint64") {
+    // Three partial results of each block, then mean and variance.
+    const memory = partials(reduction, "float64", 5);
+    const results = { ...memory, address: memory.address + 24 * reduction.blocks, length: 2 };
+    launchPartial(reduction, x, memory, x.length);
+    const moments = MOMENTS_FINAL.of(x.context, "float64");
+    launchFinal(reduction, moments, memory, reduction.blocks, 0, results);
+    launchFinal(reduction, SUM_FINAL.of(x.context, out.dtype), results, 1, 1, out);
+    return;
+  }
   const memory = sumPartials(reduction);
   const factor = x.length === 0 ? NaN : 1 / x.length;
   if (memory.dtype !== "int64") {

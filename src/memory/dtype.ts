@@ -18,9 +18,11 @@ export type DType =
   | "float8_e4m3"
   | "float8_e5m2"
   | "int64"
+  | "uint64"
   | "int32"
   | "uint32"
   | "int16"
+  | "uint16"
   | "int8"
   | "uint8"
   | "bool";
@@ -50,12 +52,16 @@ export type TypedArrayOf<D extends DType, Buffer extends ArrayBufferLike = Array
   readonly float8_e5m2: Uint8Array<Buffer>;
   /** Big integers. */
   readonly int64: BigInt64Array<Buffer>;
+  /** Big integers. */
+  readonly uint64: BigUint64Array<Buffer>;
   /** Integers. */
   readonly int32: Int32Array<Buffer>;
   /** Integers. */
   readonly uint32: Uint32Array<Buffer>;
   /** Integers. */
   readonly int16: Int16Array<Buffer>;
+  /** Integers. */
+  readonly uint16: Uint16Array<Buffer>;
   /** Integers. */
   readonly int8: Int8Array<Buffer>;
   /** Integers. */
@@ -78,30 +84,31 @@ export type AnyTypedArray<Buffer extends ArrayBufferLike = ArrayBufferLike> = Ty
  * @category Memory
  */
 export type SelfDescribingArray<Buffer extends ArrayBufferLike = ArrayBufferLike> =
-  | TypedArrayOf<Exclude<DType, "bfloat16">, Buffer>
+  | TypedArrayOf<DType, Buffer>
   | Uint8ClampedArray<Buffer>;
 
 /**
  * The JavaScript value of one element of type `D`.
  * @category Memory
  */
-export type ElementOf<D extends DType> = D extends "int64" ? number | bigint
+export type ElementOf<D extends DType> = D extends "int64" | "uint64" ? number | bigint
   : D extends "bool" ? boolean
   : number;
 
 /**
- * The element type implied by a class of typed arrays. `Uint16Array` implies none: it may hold
- * bfloat16 bits or 16-bit integers. `Uint8Array` implies `uint8`; `bool` and the 8-bit floats must be
- * named.
+ * The element type implied by a class of typed arrays. `Uint16Array` implies `uint16` and
+ * `Uint8Array` implies `uint8`: `bfloat16`, the 8-bit floats and `bool` must be named.
  * @category Memory
  */
 export type DTypeOf<Elements> = Elements extends Float64Array ? "float64"
   : Elements extends Float32Array ? "float32"
   : Elements extends Float16Array ? "float16"
   : Elements extends BigInt64Array ? "int64"
+  : Elements extends BigUint64Array ? "uint64"
   : Elements extends Int32Array ? "int32"
   : Elements extends Uint32Array ? "uint32"
   : Elements extends Int16Array ? "int16"
+  : Elements extends Uint16Array ? "uint16"
   : Elements extends Int8Array ? "int8"
   : Elements extends Uint8Array | Uint8ClampedArray ? "uint8"
   : undefined;
@@ -123,9 +130,11 @@ const STORAGE: { readonly [D in DType]: Storage } = {
   float8_e4m3: { bytes: 1, cType: "__nv_fp8_e4m3", array: Uint8Array },
   float8_e5m2: { bytes: 1, cType: "__nv_fp8_e5m2", array: Uint8Array },
   int64: { bytes: 8, cType: "long long", array: BigInt64Array },
+  uint64: { bytes: 8, cType: "unsigned long long", array: BigUint64Array },
   int32: { bytes: 4, cType: "int", array: Int32Array },
   uint32: { bytes: 4, cType: "unsigned int", array: Uint32Array },
   int16: { bytes: 2, cType: "short", array: Int16Array },
+  uint16: { bytes: 2, cType: "unsigned short", array: Uint16Array },
   int8: { bytes: 1, cType: "signed char", array: Int8Array },
   uint8: { bytes: 1, cType: "unsigned char", array: Uint8Array },
   bool: { bytes: 1, cType: "bool", array: Uint8Array },
@@ -175,6 +184,16 @@ export function isFloatDType(dtype: DType): dtype is FloatDType {
 /** Whether the elements are integers, without `bool`. */
 export function isIntegerDType(dtype: DType): dtype is IntegerDType {
   return !isFloatDType(dtype) && dtype !== "bool";
+}
+
+/** The range of an integer type; `undefined` for other types. */
+export function integerRange(
+  dtype: DType,
+): { readonly lowest: bigint; readonly highest: bigint } | undefined {
+  if (!isIntegerDType(dtype)) return undefined;
+  const bits = BigInt(8 * bytesPerElement(dtype));
+  if (dtype.startsWith("uint")) return { lowest: 0n, highest: (1n << bits) - 1n };
+  return { lowest: -(1n << (bits - 1n)), highest: (1n << (bits - 1n)) - 1n };
 }
 
 /** The name of the element's C type, as CUDA's headers declare it: `__half` for `float16`. */

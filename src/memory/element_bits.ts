@@ -15,6 +15,8 @@ import {
   describeArray,
   type DType,
   type ElementOf,
+  type IntegerDType,
+  integerRange,
   isIntegerDType,
   isLiveArrayOf,
   typedArrayName,
@@ -239,33 +241,13 @@ export function widenToFloat32<
 }
 
 /** The bit pattern of an element of type `D`: a `bigint` for 64-bit types. */
-export type ElementBits<D extends DType> = D extends "float64" | "int64" ? bigint : number;
-
-/** Minimum and maximum of the integer types that a number represents exactly. */
-const INTEGER_RANGE: { readonly [dtype: string]: readonly [number, number] } = {
-  int32: [-2147483648, 2147483647],
-  uint32: [0, 4294967295],
-  int16: [-32768, 32767],
-  int8: [-128, 127],
-  uint8: [0, 255],
-};
+export type ElementBits<D extends DType> = D extends "float64" | "int64" | "uint64" ? bigint
+  : number;
 
 function rangeError(dtype: DType, allowed: string, value: unknown): RangeError {
   return new RangeError(
     `Cannot represent a value as ${dtype} as it must be ${allowed}: it is ${describeValue(value)}`,
   );
-}
-
-function int64Bits(value: unknown): bigint {
-  const allowed = "an integer in -9223372036854775808..9223372036854775807, " +
-    "beyond ±9007199254740991 as a bigint";
-  // A number beyond 2^53 may already have lost digits.
-  if (typeof value !== "bigint" && !Number.isSafeInteger(value)) {
-    throw rangeError("int64", allowed, value);
-  }
-  const integer = BigInt(value as number | bigint);
-  if (BigInt.asIntN(64, integer) !== integer) throw rangeError("int64", allowed, value);
-  return BigInt.asUintN(64, integer);
 }
 
 function boolBits(value: unknown): number {
@@ -274,13 +256,18 @@ function boolBits(value: unknown): number {
   throw rangeError("bool", "true or false", value);
 }
 
-function integerBits(dtype: DType, value: unknown): number {
-  const [lowest, highest] = INTEGER_RANGE[dtype]!;
-  if (typeof value !== "number" || !Number.isInteger(value) || value < lowest || value > highest) {
-    throw rangeError(dtype, `an integer in ${lowest}..${highest}`, value);
+function integerBits(dtype: IntegerDType, value: unknown): number | bigint {
+  const { lowest, highest } = integerRange(dtype)!;
+  const bytes = bytesPerElement(dtype);
+  // A number beyond 2^53 may already have lost digits.
+  const isInteger = Number.isSafeInteger(value) || (bytes === 8 && typeof value === "bigint");
+  const integer = isInteger ? BigInt(value as number | bigint) : lowest - 1n;
+  if (integer < lowest || integer > highest) {
+    const wide = bytes === 8 ? ", beyond ±9007199254740991 as a bigint" : "";
+    throw rangeError(dtype, `an integer in ${lowest}..${highest}${wide}`, value);
   }
-  const bits = 8 * bytesPerElement(dtype);
-  return bits === 32 ? value >>> 0 : value & ((1 << bits) - 1);
+  const bits = BigInt.asUintN(8 * bytes, integer);
+  return bytes === 8 ? bits : Number(bits);
 }
 
 /**
@@ -295,7 +282,6 @@ function integerBits(dtype: DType, value: unknown): number {
 export function elementBits<D extends DType>(dtype: D, value: ElementOf<D>): ElementBits<D>;
 export function elementBits(dtype: DType, value: unknown): number | bigint {
   bytesPerElement(dtype); // throws if the dtype is unknown
-  if (dtype === "int64") return int64Bits(value);
   if (dtype === "bool") return boolBits(value);
   if (isIntegerDType(dtype)) return integerBits(dtype, value);
   if (typeof value !== "number") throw rangeError(dtype, "a number", value);

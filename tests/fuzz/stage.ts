@@ -54,7 +54,7 @@ export type StageKind = typeof STAGE_KINDS[number];
 /** Kernels with arguments of every kind: scalars of all widths, const and plain pointers. */
 const KERNELS = [
   "fill_uint32(unsigned int* out, unsigned int value, unsigned long long n)",
-  "fill_int64(long long*, long long, unsigned long long)",
+  "fill_uint64(unsigned long long*, unsigned long long, unsigned long long)",
   "axpy_float32(float a, const float* x, float* y, unsigned long long n)",
   "add_int32(const int* x, const int* y, int* out, unsigned long long n)",
   "spin_float32(float* out, unsigned long long nanoseconds, float value)",
@@ -148,7 +148,7 @@ export class Stage {
       device.allocate("int32", 100, { fill: 3 }),
       device.allocate("uint32", 12, { fill: 0 }),
       device.allocate("float64", 2, { fill: 0 }),
-      device.allocate("int64", 1, { fill: 0 }),
+      device.allocate("uint64", 1, { fill: 0 }),
       device.allocate("float32", 1, { fill: 0 }),
       device.allocate("uint8", 0),
       device.allocate("bfloat16", 100, { fill: 1 }),

@@ -155,3 +155,26 @@ Deno.test("operations refuse an output that partly overlaps an input by name", (
     "out must be x",
   );
 });
+
+Deno.test("uint64 and uint16 operations treat the highest bit as a digit", async () => {
+  const high = 2n ** 63n;
+  using x = device.upload(BigUint64Array.of(high, 2n ** 64n - 1n, 5n));
+  using least = device.allocate("uint64", 1);
+  using most = device.allocate("uint64", 1);
+  using total = device.allocate("uint64", 1);
+  using mean = device.allocate("float64", 1);
+  using words = device.upload(Uint16Array.of(65535, 1));
+  using sums = device.allocate("uint16", 2);
+  using total16 = device.allocate("int64", 1);
+  device.kernels.min(x, least);
+  device.kernels.max(x, most);
+  device.kernels.sum(x, total);
+  device.kernels.mean(x.view(0, 2), mean);
+  device.kernels.add(words, words, sums);
+  device.kernels.sum(words, total16);
+  assertEquals([...await least.toArray(), ...await most.toArray()], [5n, 2n ** 64n - 1n]);
+  assertEquals([...await total.toArray(), ...await total16.toArray()], [high + 4n, 65536n]);
+  // The sum of the two is beyond 2^64.
+  assertEquals([...await mean.toArray()], [1.5 * 2 ** 63]);
+  assertEquals([...await sums.toArray()], [65534, 2]);
+});

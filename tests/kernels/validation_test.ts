@@ -8,7 +8,7 @@ const NOT_OPERATIONS = /^(fault_|spin_|empty$)/;
 /** The operation that a built-in kernel belongs to. */
 function operationOf(kernel: string): string {
   return kernel
-    .replace(/_(float64|float32|float16|bfloat16|int64|int32|uint32|int16|int8|uint8)$/, "")
+    .replace(/_(float64|float32|float16|bfloat16|u?int(?:64|32|16|8))$/, "")
     .replace(/_(partial|final)$/, "");
 }
 

@@ -101,7 +101,15 @@ Deno.test("write() marks raw arguments in the word of their position", () => {
 });
 
 Deno.test("write() takes memory of exactly the parameter's element type", () => {
-  const pointers = { float: "float32", half: "float16", size_t: "int64", bool: "bool" } as const;
+  const pointers = {
+    float: "float32",
+    half: "float16",
+    size_t: "uint64",
+    "long long": "int64",
+    uint16_t: "uint16",
+    short: "int16",
+    bool: "bool",
+  } as const;
   for (const [type, taken] of Object.entries(pointers)) {
     for (const dtype of DTYPES) {
       const argument = memory(dtype);

@@ -35,8 +35,9 @@ flags
   ["f(void* a, const void* b, void const *c, void*)", "void*, const void*, const void*, void*"],
   [
     "f(float4 a, const float4* b, int2 c, double1 d, ushort2* f, ulong4_32a g, half2 h, dim3 i)",
-    "float32x4, const float32*, int32x2, float64x1, int16*, uint64x4, float16x2, uint32x3",
+    "float32x4, const float32*, int32x2, float64x1, uint16*, uint64x4, float16x2, uint32x3",
   ],
+  ["f(size_t* n, const unsigned short* s, ulonglong2* w)", "uint64*, const uint16*, uint64*"],
   [
     "f(std::size_t n, const cuda::std::uint8_t* p, ::std::int64_t i)",
     "uint64, const uint8*, int64",

@@ -5,12 +5,12 @@ import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { findCppCompiler } from "../../src/ffi/build/compilers.ts";
 import {
-  bytesOfScalar,
   C_TYPES,
   scalarTypeOf,
   VECTOR_SPELLINGS,
   vectorTypeOf,
 } from "../../src/launch/signature/c_types.ts";
+import { bytesPerElement } from "../../src/memory/dtype.ts";
 import { PARAMETER_KINDS } from "../../src/launch/signature/signature.ts";
 import { StructType } from "../../src/launch/signature/struct_type.ts";
 import { repositoryPath } from "../support/subprocess.ts";
@@ -94,8 +94,8 @@ async function compilerErrors(program: string): Promise<string> {
 
 Deno.test("StructType lays out scalars, vectors and random structs as the C++ compiler does", async () => {
   const sizes = scalars.map((name) =>
-    `static_assert(sizeof(${name}) == ${bytesOfScalar(scalarTypeOf(name)!)} && ` +
-    `alignof(${name}) == ${bytesOfScalar(scalarTypeOf(name)!)}, "${name}");`
+    `static_assert(sizeof(${name}) == ${bytesPerElement(scalarTypeOf(name)!)} && ` +
+    `alignof(${name}) == ${bytesPerElement(scalarTypeOf(name)!)}, "${name}");`
   );
   const vectorSizes = vectors.map((name) => {
     const { bytes, alignment } = vectorTypeOf(name)!;

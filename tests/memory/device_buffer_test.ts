@@ -143,11 +143,14 @@ Deno.test("upload() types the element type, and refuses arrays that do not fit i
   using bits = device.upload(Uint16Array.of(0x3f80), { dtype: "bfloat16" });
   const dtype: "bfloat16" = bits.dtype;
   assertEquals(dtype, "bfloat16");
+  using words = device.upload(Uint16Array.of(65535));
+  const named: "uint16" = words.dtype;
+  assertEquals(named, "uint16");
   assertThrows(
-    // @ts-expect-error: 16 bits without a sign may be numbers of several kinds
-    () => device.upload(Uint16Array.of(1)),
+    // @ts-expect-error: a view without elements
+    () => device.upload(new DataView(new ArrayBuffer(2))),
     TypeError,
-    "it is a Uint16Array",
+    "it is a DataView",
   );
   assertThrows(
     // @ts-expect-error: single precision is no integer

@@ -22,9 +22,11 @@ const EXPECTED: readonly (readonly [DType, number, string, string])[] = [
   ["float8_e4m3", 1, "Uint8Array", "__nv_fp8_e4m3"],
   ["float8_e5m2", 1, "Uint8Array", "__nv_fp8_e5m2"],
   ["int64", 8, "BigInt64Array", "long long"],
+  ["uint64", 8, "BigUint64Array", "unsigned long long"],
   ["int32", 4, "Int32Array", "int"],
   ["uint32", 4, "Uint32Array", "unsigned int"],
   ["int16", 2, "Int16Array", "short"],
+  ["uint16", 2, "Uint16Array", "unsigned short"],
   ["int8", 1, "Int8Array", "signed char"],
   ["uint8", 1, "Uint8Array", "unsigned char"],
   ["bool", 1, "Uint8Array", "bool"],
@@ -75,8 +77,8 @@ Deno.test("dtypeOf() tells the dtype of arrays that stand for one, and no other"
     [new Uint8Array(1), "uint8"],
     [new Uint8ClampedArray(1), "uint8"],
     [new (class Bytes extends Uint8Array {})(1), "uint8"],
-    [new Uint16Array(1), undefined],
-    [new BigUint64Array(1), undefined],
+    [new Uint16Array(1), "uint16"],
+    [new BigUint64Array(1), "uint64"],
     [new DataView(new ArrayBuffer(1)), undefined],
   ];
   for (const [array, dtype] of told) assertStrictEquals<unknown>(dtypeOf(array), dtype);
@@ -85,10 +87,13 @@ Deno.test("dtypeOf() tells the dtype of arrays that stand for one, and no other"
 Deno.test("dtypeOf() has the dtype as its type", () => {
   const float32: "float32" = dtypeOf(new Float32Array(0));
   const float16: "float16" = dtypeOf(new Float16Array(0));
-  const none: undefined = dtypeOf(new Uint16Array(0));
+  const uint16: "uint16" = dtypeOf(new Uint16Array(0));
+  const uint64: "uint64" = dtypeOf(new BigUint64Array(0));
+  const none: undefined = dtypeOf(new DataView(new ArrayBuffer(1)));
   // @ts-expect-error A Float64Array is not float32.
   const wrong: "float32" = dtypeOf(new Float64Array(0));
   assertEquals([float32, float16, none, wrong], ["float32", "float16", undefined, "float64"]);
+  assertEquals([uint16, uint64], ["uint16", "uint64"]);
 });
 
 Deno.test("holdsDType() accepts every array of the right kind, whatever its bits mean", () => {

@@ -27,9 +27,11 @@ function storedBits(dtype: DType, value: number | bigint): number | bigint {
 
 const INTEGERS: readonly (readonly [DType, bigint, bigint])[] = [
   ["int64", -(2n ** 63n), 2n ** 63n - 1n],
+  ["uint64", 0n, 2n ** 64n - 1n],
   ["int32", -(2n ** 31n), 2n ** 31n - 1n],
   ["uint32", 0n, 2n ** 32n - 1n],
   ["int16", -32768n, 32767n],
+  ["uint16", 0n, 65535n],
   ["int8", -128n, 127n],
   ["uint8", 0n, 255n],
 ];
@@ -37,7 +39,7 @@ const INTEGERS: readonly (readonly [DType, bigint, bigint])[] = [
 Deno.test("elementBits() gives an integer's two's complement at the ends of its range", () => {
   for (const [dtype, lowest, highest] of INTEGERS) {
     for (const value of [lowest, lowest + 1n, 0n, 1n, highest - 1n, highest]) {
-      const given = dtype === "int64" ? value : Number(value);
+      const given = dtype.endsWith("int64") ? value : Number(value);
       assertStrictEquals(bitsOf(dtype, given), storedBits(dtype, given), `${dtype} ${value}`);
     }
   }
@@ -46,7 +48,7 @@ Deno.test("elementBits() gives an integer's two's complement at the ends of its 
 Deno.test("elementBits() refuses integers one beyond either end, naming value and dtype", () => {
   for (const [dtype, lowest, highest] of INTEGERS) {
     for (const value of [lowest - 1n, highest + 1n]) {
-      const given = dtype === "int64" ? value : Number(value);
+      const given = dtype.endsWith("int64") ? value : Number(value);
       const error = assertThrows(() => bitsOf(dtype, given), RangeError, `as ${dtype} as`);
       assertEquals(error.message.includes(`${lowest}..${highest}`), true, error.message);
       assertEquals(error.message.includes(`it is ${value}`), true, error.message);
@@ -97,5 +99,5 @@ Deno.test("elementBits() stores bool as 0 or 1", () => {
 });
 
 Deno.test("elementBits() refuses a name that is no dtype", () => {
-  assertThrows(() => bitsOf("uint64" as DType, 1), TypeError, '"uint64"');
+  assertThrows(() => bitsOf("uint128" as DType, 1), TypeError, '"uint128"');
 });

@@ -29,9 +29,11 @@ GS_ELEMENT_NAME(float, "float32");
 GS_ELEMENT_NAME(__half, "float16");
 GS_ELEMENT_NAME(__nv_bfloat16, "bfloat16");
 GS_ELEMENT_NAME(long long, "int64");
+GS_ELEMENT_NAME(unsigned long long, "uint64");
 GS_ELEMENT_NAME(int, "int32");
 GS_ELEMENT_NAME(unsigned int, "uint32");
 GS_ELEMENT_NAME(short, "int16");
+GS_ELEMENT_NAME(unsigned short, "uint16");
 GS_ELEMENT_NAME(signed char, "int8");
 GS_ELEMENT_NAME(unsigned char, "uint8");
 #undef GS_ELEMENT_NAME
@@ -117,9 +119,11 @@ void for_each_floating_type(Visitor visit) {
 template <typename Visitor>
 void for_each_integer_type(Visitor visit) {
   visit(0ll);
+  visit(0ull);
   visit(int{});
   visit(0u);
   visit(short{});
+  visit(static_cast<unsigned short>(0));
   visit(static_cast<signed char>(0));
   visit(static_cast<unsigned char>(0));
 }

@@ -174,9 +174,9 @@ void check_axpy() {
 
 void test_elementwise() {
   check_fill<unsigned char>("fill_uint8");
-  check_fill<short>("fill_int16");
+  check_fill<unsigned short>("fill_uint16");
   check_fill<unsigned int>("fill_uint32");
-  check_fill<long long>("fill_int64");
+  check_fill<unsigned long long>("fill_uint64");
   for_each_numeric_type([](auto zero) {
     using T = decltype(zero);
     check_out_of_place<T>("add", reference_add<T>);

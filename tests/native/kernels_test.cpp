@@ -23,8 +23,8 @@ void test_declarations() {
       "fault_out_of_bounds(float*,unsigned long long)",
       "fault_stack_overflow(int*,int)",
       "fault_trap()",
-      "fill_int16(short*,short,unsigned long long)",
-      "fill_int64(long long*,long long,unsigned long long)",
+      "fill_uint16(unsigned short*,unsigned short,unsigned long long)",
+      "fill_uint64(unsigned long long*,unsigned long long,unsigned long long)",
       "fill_uint32(unsigned int*,unsigned int,unsigned long long)",
       "fill_uint8(unsigned char*,unsigned char,unsigned long long)",
       "histogram_global_int8(const signed char*,unsigned int*,unsigned int,double,double,"
@@ -36,6 +36,8 @@ void test_declarations() {
       "min_partial_int64(const long long*,long long*,unsigned long long)",
       "moments_final_float32(const double*,unsigned int,double,float*)",
       "moments_partial_int16(const short*,double*,unsigned long long)",
+      "multiply_uint16(const unsigned short*,const unsigned short*,unsigned short*,"
+      "unsigned long long)",
       "multiply_int32(const int*,const int*,int*,unsigned long long)",
       "scale_float64(const double*,double*,double,double,unsigned long long)",
       "scale_bfloat16(const bfloat16*,bfloat16*,float,float,unsigned long long)",
@@ -43,6 +45,7 @@ void test_declarations() {
       "sum_final_bfloat16(const double*,unsigned int,double,bfloat16*)",
       "sum_final_int64(const long long*,unsigned int,long long*)",
       "sum_partial_float16(const half*,double*,unsigned long long)",
+      "sum_partial_uint64(const unsigned long long*,long long*,unsigned long long)",
       "sum_partial_uint32(const unsigned int*,long long*,unsigned long long)",
   };
   for (const char* declaration : declarations) {

@@ -177,3 +177,20 @@ const Kernel& kernel_of(int64_t id);
 #define GS_KERNEL_OBJECT(number, name, ...)                              \
   [[maybe_unused]] static const ::gridstride::Kernel gs_kernel_##number( \
       name, &__VA_ARGS__, GS_KERNEL_LAUNCHED(name, __VA_ARGS__))
+
+// Kernels of a template for all element types with arithmetic, NUMERIC_DTYPES in operands.ts.
+#define GS_FLOATING_KERNELS(name, kernel)            \
+  GS_KERNEL(name "_float64", kernel<double>);        \
+  GS_KERNEL(name "_float32", kernel<float>);         \
+  GS_KERNEL(name "_float16", kernel<__half>);        \
+  GS_KERNEL(name "_bfloat16", kernel<__nv_bfloat16>)
+#define GS_NUMERIC_KERNELS(name, kernel)                 \
+  GS_FLOATING_KERNELS(name, kernel);                     \
+  GS_KERNEL(name "_int64", kernel<long long>);           \
+  GS_KERNEL(name "_uint64", kernel<unsigned long long>); \
+  GS_KERNEL(name "_int32", kernel<int>);                 \
+  GS_KERNEL(name "_uint32", kernel<unsigned int>);       \
+  GS_KERNEL(name "_int16", kernel<short>);               \
+  GS_KERNEL(name "_uint16", kernel<unsigned short>);     \
+  GS_KERNEL(name "_int8", kernel<signed char>);          \
+  GS_KERNEL(name "_uint8", kernel<unsigned char>)

@@ -66,9 +66,11 @@ const MOMENTS_BATCH: { readonly [D in NumericDType]: readonly [depth: number, ro
     float16: [5, UNIT_ROUNDOFF.float32],
     bfloat16: [5, UNIT_ROUNDOFF.float32],
     int64: [3, DOUBLE],
+    uint64: [3, DOUBLE],
     int32: [4, DOUBLE],
     uint32: [4, DOUBLE],
     int16: [0, 0],
+    uint16: [0, 0],
     int8: [0, 0],
     uint8: [0, 0],
   };

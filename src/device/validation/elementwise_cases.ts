@@ -11,10 +11,12 @@ import {
   type NumericDType,
 } from "../../kernels/operands.ts";
 import {
+  bytesPerElement,
   createTypedArray,
   type DType,
   DTYPES,
   type ElementOf,
+  integerRange,
   type TypedArrayOf,
 } from "../../memory/dtype.ts";
 import { narrowFloatBits } from "../../memory/element_bits.ts";
@@ -22,6 +24,7 @@ import { SUBNORMAL_ROUNDOFF, UNIT_ROUNDOFF } from "./bounds.ts";
 import {
   compareBytes,
   compareNumbers,
+  isBig,
   randomElements,
   readNumbers,
   storeNumbers,
@@ -31,12 +34,12 @@ import {
 /** A value with different bytes in types of several bytes. */
 function fillValue(dtype: DType): ElementOf<DType> {
   if (dtype === "bool") return true;
-  if (dtype === "int64") return -0x0123456789abcdefn;
-  if (dtype === "int32") return -19088744;
-  if (dtype === "uint32") return 0xfedcba98;
-  if (dtype === "int16") return -292;
-  if (dtype === "int8") return -77;
-  return dtype === "uint8" ? 200 : 1.25;
+  const range = integerRange(dtype);
+  if (range === undefined) return 1.25;
+  const bits = 8 * bytesPerElement(dtype);
+  const value = 0xfedcba9876543210n >> BigInt(64 - bits);
+  const integer = range.lowest === 0n ? value : BigInt.asIntN(bits, value);
+  return bits === 64 ? integer : Number(integer);
 }
 
 function filled<D extends DType>(dtype: D, length: number): TypedArrayOf<D, ArrayBuffer> {
@@ -68,11 +71,13 @@ function storedResult<D extends NumericDType>(
   x: TypedArrayOf<D>,
   y: TypedArrayOf<D>,
 ): TypedArrayOf<D, ArrayBuffer> {
-  if (x instanceof BigInt64Array && y instanceof BigInt64Array) {
-    const combine = operation === "add"
-      ? (a: bigint, b: bigint) => a + b
-      : (a: bigint, b: bigint) => a * b;
-    return x.map((a, index) => combine(a, y[index]!)) as TypedArrayOf<D, ArrayBuffer>;
+  if (isBig(x) && isBig(y)) {
+    const stored = createTypedArray(dtype, x.length);
+    // Storing a big integer takes it modulo 2^64.
+    if (isBig(stored)) {
+      x.forEach((a, i) => stored[i] = operation === "add" ? a + y[i]! : a * y[i]!);
+    }
+    return stored;
   }
   const a = readNumbers(dtype, x);
   const b = readNumbers(dtype, y);

@@ -45,6 +45,11 @@ export class RandomSource {
   }
 }
 
+/** Whether elements are big integers. */
+export function isBig(stored: unknown): stored is BigInt64Array | BigUint64Array {
+  return stored instanceof BigInt64Array || stored instanceof BigUint64Array;
+}
+
 /** Rounds numbers to an element type. */
 export function storeNumbers<D extends NumericDType>(
   dtype: D,
@@ -54,7 +59,7 @@ export function storeNumbers<D extends NumericDType>(
     return narrowFromFloat32(dtype, Float32Array.from(numbers)) as TypedArrayOf<D, ArrayBuffer>;
   }
   const stored = createTypedArray(dtype, numbers.length);
-  if (stored instanceof BigInt64Array) {
+  if (isBig(stored)) {
     numbers.forEach((value, index) => stored[index] = BigInt(Math.trunc(value)));
   } else {
     (stored as Float64Array).set(numbers);
@@ -62,10 +67,10 @@ export function storeNumbers<D extends NumericDType>(
   return stored;
 }
 
-/** The values of stored elements in double precision; `int64` must fit it. */
+/** The values of stored elements in double precision; integers must fit it. */
 export function readNumbers(dtype: DType, stored: ArrayBufferView): Float64Array {
   if (dtype === "bfloat16") return Float64Array.from(widenToFloat32(dtype, stored as Uint16Array));
-  if (stored instanceof BigInt64Array) return Float64Array.from(stored, Number);
+  if (isBig(stored)) return Float64Array.from(stored, Number);
   return Float64Array.from(stored as unknown as ArrayLike<number>);
 }
 
@@ -95,7 +100,7 @@ export function moderateElements<D extends NumericDType>(
   length: number,
   random: RandomSource,
 ): TypedArrayOf<D, ArrayBuffer> {
-  const low = dtype === "uint8" || dtype === "uint32" ? 0 : -100;
+  const low = dtype.startsWith("uint") ? 0 : -100;
   const numbers = Float64Array.from({ length }, () => Math.floor(random.between(low, 100)));
   return storeNumbers(dtype, numbers);
 }
@@ -141,7 +146,10 @@ export function compareNumbers(
 }
 
 /** Compares big integers, which must be equal; the error is their largest difference. */
-export function compareIntegers(actual: BigInt64Array, expected: BigInt64Array): Comparison {
+export function compareIntegers(
+  actual: BigInt64Array | BigUint64Array,
+  expected: readonly bigint[],
+): Comparison {
   let most = 0n;
   expected.forEach((value, index) => {
     const difference = value - (actual[index] ?? 0n);

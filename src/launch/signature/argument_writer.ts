@@ -11,10 +11,9 @@
 import { ARGUMENT, OPERAND } from "../../ffi/command_block.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { launchAddress } from "../../memory/device_buffer.ts";
-import { bytesPerElement } from "../../memory/dtype.ts";
+import { bytesPerElement, integerRange } from "../../memory/dtype.ts";
 import { frees } from "../../memory/allocation.ts";
 import type { Stream } from "../../stream/stream.ts";
-import { integerRange } from "./c_types.ts";
 import {
   isDeviceMemory,
   isSameLocation,

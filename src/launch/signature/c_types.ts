@@ -7,12 +7,6 @@
 
 import { bytesPerElement, type DType } from "../../memory/dtype.ts";
 
-/**
- * A scalar type of a parameter: an element type, or an unsigned integer without an element type.
- * @category Launching kernels
- */
-export type ScalarType = DType | "uint64" | "uint16";
-
 /** Types of `<cstdint>` and `<cstddef>`, which namespaces `std` and `cuda::std` have too. */
 const STANDARD_TYPES = {
   "int8_t": "int8",
@@ -27,7 +21,7 @@ const STANDARD_TYPES = {
   "ptrdiff_t": "int64",
   "intptr_t": "int64",
   "uintptr_t": "uint64",
-} as const satisfies Readonly<Record<string, ScalarType>>;
+} as const satisfies Readonly<Record<string, DType>>;
 
 type QualifiedTypes = {
   readonly [Name in keyof typeof STANDARD_TYPES as `${"" | "std::" | "cuda::std::"}${Name}`]:
@@ -76,7 +70,7 @@ const LANGUAGE_TYPES = {
   "ushort": "uint16",
   "uint": "uint32",
   "ulong": "uint64",
-} as const satisfies Readonly<Record<string, ScalarType>>;
+} as const satisfies Readonly<Record<string, DType>>;
 
 /**
  * Spellings of scalar types, words separated by one space. `long` has 64 bits, as on Linux and
@@ -128,36 +122,9 @@ export const ELABORATED_WORDS: ReadonlySet<string> = new Set(ELABORATED);
 export const ATTRIBUTE_WORDS: ReadonlySet<string> = new Set(ATTRIBUTES);
 export const RESTRICT_QUALIFIERS: ReadonlySet<string> = new Set(RESTRICT);
 
-/**
- * The element type of the memory that a pointer to a scalar type takes. Memory has no unsigned
- * 64- and 16-bit element types: a pointer to one takes the signed type of that width.
- */
-export type PointeeDType<Type extends ScalarType> = Type extends "uint64" ? "int64"
-  : Type extends "uint16" ? "int16"
-  : Extract<Type, DType>;
-
-export function pointeeDType(type: ScalarType): DType {
-  if (type === "uint64") return "int64";
-  return type === "uint16" ? "int16" : type;
-}
-
-export function bytesOfScalar(type: ScalarType): 1 | 2 | 4 | 8 {
-  return bytesPerElement(pointeeDType(type));
-}
-
 /** The scalar type of a spelling, words separated by one space; `undefined` for others. */
-export function scalarTypeOf(spelling: string): ScalarType | undefined {
+export function scalarTypeOf(spelling: string): DType | undefined {
   return Object.hasOwn(C_TYPES, spelling) ? C_TYPES[spelling as CTypeSpelling] : undefined;
-}
-
-/** The range of a scalar type; `undefined` if it is no integer. */
-export function integerRange(
-  type: ScalarType,
-): { readonly lowest: bigint; readonly highest: bigint } | undefined {
-  const bits = BigInt(8 * bytesOfScalar(type));
-  if (type.startsWith("uint")) return { lowest: 0n, highest: (1n << bits) - 1n };
-  if (!type.startsWith("int")) return undefined;
-  return { lowest: -(1n << (bits - 1n)), highest: (1n << (bits - 1n)) - 1n };
 }
 
 // ---- Vectors -------------------------------------------------------------------------------------
@@ -176,7 +143,7 @@ const ELEMENTS = {
   ulonglong: "uint64",
   float: "float32",
   double: "float64",
-} as const satisfies Readonly<Record<string, ScalarType>>;
+} as const satisfies Readonly<Record<string, DType>>;
 
 /** Vectors of two that belong to the 16-bit floats, by every spelling. */
 const PAIRS = {
@@ -185,7 +152,7 @@ const PAIRS = {
   bfloat162: "bfloat16",
   nv_bfloat162: "bfloat16",
   __nv_bfloat162: "bfloat16",
-} as const satisfies Readonly<Record<string, ScalarType>>;
+} as const satisfies Readonly<Record<string, DType>>;
 
 /** The elements of 8 bytes: CUDA 13 declares their vectors of four with two alignments. */
 type WideElement = "long" | "ulong" | "longlong" | "ulonglong" | "double";
@@ -225,7 +192,7 @@ export interface VectorType {
   /** One name for each layout: `longlong2` also for `long2`. */
   readonly name: string;
   /** The type of its elements. */
-  readonly element: ScalarType;
+  readonly element: DType;
   /** The number of its elements. */
   readonly length: 1 | 2 | 3 | 4;
   /** The alignment of its address, in bytes. */
@@ -236,7 +203,7 @@ export interface VectorType {
 
 function* allVectors(): Generator<[string, VectorType]> {
   for (const [name, element] of Object.entries(ELEMENTS)) {
-    const size = bytesOfScalar(element);
+    const size = bytesPerElement(element);
     // `long` has 64 bits: its vectors are those of `long long`.
     const base = name.replace(/^(u?)long$/, "$1longlong");
     for (const length of [1, 2, 3, 4] as const) {

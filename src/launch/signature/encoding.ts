@@ -13,7 +13,7 @@ import {
   type NarrowFloatDType,
   narrowFloatValue,
 } from "../../memory/element_bits.ts";
-import { bytesOfScalar, integerRange, type ScalarType } from "./c_types.ts";
+import { bytesPerElement, type DType, integerRange } from "../../memory/dtype.ts";
 import type { FieldLayout, StructType } from "./struct_type.ts";
 
 type ElementType = FieldLayout["element"];
@@ -39,10 +39,10 @@ export function encodingError(
 }
 
 export function bytesOfElement(element: ElementType): number {
-  return typeof element === "string" ? bytesOfScalar(element) : element.bytes;
+  return typeof element === "string" ? bytesPerElement(element) : element.bytes;
 }
 
-function isNarrowFloat(type: ScalarType): type is NarrowFloatDType {
+function isNarrowFloat(type: DType): type is NarrowFloatDType {
   return type === "float16" || type === "bfloat16" || type.startsWith("float8");
 }
 
@@ -81,7 +81,7 @@ export function decode(type: ElementType, view: DataView, offset: number): unkno
 // ---- Scalars -------------------------------------------------------------------------------------
 
 /** The accessors of `DataView` for a type's bytes: `getInt8` and `setInt8` are `Int8`. */
-const ACCESSORS: Readonly<Record<ScalarType, string>> = {
+const ACCESSORS: Readonly<Record<DType, string>> = {
   bool: "Uint8",
   int8: "Int8",
   uint8: "Uint8",
@@ -102,7 +102,7 @@ const ACCESSORS: Readonly<Record<ScalarType, string>> = {
 type Accessors = Record<string, (offset: number, ...rest: unknown[]) => number | bigint>;
 
 function encodeScalar(
-  type: ScalarType,
+  type: DType,
   value: unknown,
   view: DataView,
   offset: number,
@@ -112,21 +112,21 @@ function encodeScalar(
     (view as unknown as Accessors)[`set${ACCESSORS[type]}`]!(offset, bits, true);
     return undefined;
   }
-  const isWide = bytesOfScalar(type) === 8;
+  const isWide = bytesPerElement(type) === 8;
   const isNumber = typeof value === "number" || (typeof value === "bigint" && isWide);
   const isRange = isNumber && integerRange(type) !== undefined;
   return { path: "", allowed: allowedValues(type), value, isRange };
 }
 
 /** The value of a scalar as `DataView` takes it; `undefined` if the type has no such value. */
-export function bitsOf(type: ScalarType, value: unknown): number | bigint | undefined {
+export function bitsOf(type: DType, value: unknown): number | bigint | undefined {
   if (type === "bool") return typeof value === "boolean" ? Number(value) : undefined;
   const range = integerRange(type);
   if (range === undefined) {
     if (typeof value !== "number") return undefined;
     return isNarrowFloat(type) ? narrowFloatBits(type, value) : value;
   }
-  const isWide = bytesOfScalar(type) === 8;
+  const isWide = bytesPerElement(type) === 8;
   // A number beyond 2^53 may have lost digits already.
   if (!Number.isSafeInteger(value) && !(isWide && typeof value === "bigint")) return undefined;
   const integer = BigInt(value as number | bigint);
@@ -134,17 +134,17 @@ export function bitsOf(type: ScalarType, value: unknown): number | bigint | unde
   return isWide ? integer : Number(integer);
 }
 
-function allowedValues(type: ScalarType): string {
+function allowedValues(type: DType): string {
   if (type === "bool") return "a boolean";
   const range = integerRange(type);
   if (range === undefined) return "a number";
   const integers = `an integer in ${range.lowest}..${range.highest}`;
-  return bytesOfScalar(type) < 8
+  return bytesPerElement(type) < 8
     ? integers
     : `${integers}, beyond ${Number.MAX_SAFE_INTEGER} as a bigint`;
 }
 
-function decodeScalar(type: ScalarType, view: DataView, offset: number): number | bigint | boolean {
+function decodeScalar(type: DType, view: DataView, offset: number): number | bigint | boolean {
   const bits = (view as unknown as Accessors)[`get${ACCESSORS[type]}`]!(offset, true);
   if (type === "bool") return bits !== 0;
   return isNarrowFloat(type) ? narrowFloatValue(type, Number(bits)) : bits;

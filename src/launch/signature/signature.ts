@@ -9,7 +9,7 @@
 import { ARGUMENT_SLOTS, MAXIMUM_ARGUMENTS } from "../../ffi/command_block.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { cTypeOf, type DType } from "../../memory/dtype.ts";
-import type { ScalarType, VectorType } from "./c_types.ts";
+import type { VectorType } from "./c_types.ts";
 import {
   readKernelName,
   readParameter,
@@ -35,13 +35,13 @@ export type KernelParameter =
     readonly isConst: boolean;
   }
   & (
-    | { readonly kind: "scalar"; readonly type: ScalarType }
+    | { readonly kind: "scalar"; readonly type: DType }
     | { readonly kind: "vector"; readonly type: VectorType }
     | { readonly kind: "struct"; readonly type: StructType }
     | {
       readonly kind: "pointer";
       /** The type of the memory. */
-      readonly type: ScalarType | VectorType | StructType | "void";
+      readonly type: DType | VectorType | StructType | "void";
       /**
        * The element type of the memory: of vectors that of their elements, of structs `uint8`;
        * absent for `void*`, which takes any.

@@ -5,13 +5,12 @@
  */
 
 import { describeValue } from "../../ffi/describe_value.ts";
+import { bytesPerElement } from "../../memory/dtype.ts";
 import {
   ATTRIBUTE_WORDS,
-  bytesOfScalar,
   C_TYPE_WORDS,
   ELABORATED_WORDS,
   IGNORED_QUALIFIERS,
-  pointeeDType,
   RESTRICT_QUALIFIERS,
   scalarTypeOf,
   vectorTypeOf,
@@ -287,7 +286,7 @@ function readValue(reader: SignatureReader, named: NamedType, place: string): Ke
   const { type, isConst, at } = named;
   if (type === "void") reader.fail(`${place}: "void" is no parameter by itself`, at);
   if (typeof type === "string") {
-    const bytes = bytesOfScalar(type);
+    const bytes = bytesPerElement(type);
     return { kind: "scalar", ...name, type, isConst, bytes, alignment: bytes };
   }
   const { bytes, alignment } = type;
@@ -330,11 +329,10 @@ function pointerParameter(
   const alignment = POINTER_BYTES;
   if (type === "void") return { ...shared, alignment, pointeeBytes: 1, pointeeAlignment: 1 };
   if (typeof type === "string") {
-    const bytes = bytesOfScalar(type);
-    const dtype = pointeeDType(type);
-    return { ...shared, alignment, dtype, pointeeBytes: bytes, pointeeAlignment: bytes };
+    const bytes = bytesPerElement(type);
+    return { ...shared, alignment, dtype: type, pointeeBytes: bytes, pointeeAlignment: bytes };
   }
-  const dtype = type instanceof StructType ? "uint8" : pointeeDType(type.element);
+  const dtype = type instanceof StructType ? "uint8" : type.element;
   const { bytes: pointeeBytes, alignment: pointeeAlignment } = type;
   return { ...shared, alignment, dtype, pointeeBytes, pointeeAlignment };
 }

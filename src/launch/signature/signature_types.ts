@@ -15,7 +15,6 @@ import type {
   CTypeWord,
   ElaboratedWord,
   IgnoredQualifier,
-  PointeeDType,
   RestrictQualifier,
   VectorSpelling,
   VectorTable,
@@ -316,10 +315,9 @@ type PassingOf<Spelling extends string, Structs extends NamedStructs, Arguments 
   Spelling extends `::${infer Plain}` ? PassingOf<Plain, Structs, Arguments>
     : Spelling extends CTypeSpelling ? Passing<
         ScalarArgument<(typeof C_TYPES)[Spelling]>,
-        PointeeDType<(typeof C_TYPES)[Spelling]>
+        (typeof C_TYPES)[Spelling]
       >
-    : Spelling extends VectorSpelling
-      ? Passing<VectorArgument<Spelling>, PointeeDType<VectorTable[Spelling][0]>>
+    : Spelling extends VectorSpelling ? Passing<VectorArgument<Spelling>, VectorTable[Spelling][0]>
     : StructKey<Spelling, Arguments> extends infer Key extends keyof Structs
       ? Structs[Key] extends StructType<string, infer Argument> ? Passing<Argument, "uint8"> : never
     : undefined;

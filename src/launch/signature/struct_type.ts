@@ -6,11 +6,10 @@
 
 import { requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
+import { bytesPerElement, type DType } from "../../memory/dtype.ts";
 import {
-  bytesOfScalar,
   type C_TYPES,
   type CTypeSpelling,
-  type ScalarType,
   scalarTypeOf,
   type VectorSpelling,
   type VectorTable,
@@ -50,12 +49,11 @@ export type StructTypes = readonly StructType[] | Readonly<Record<string, Struct
 export type NoStructs = readonly [];
 
 /** The JavaScript value that a scalar takes. */
-export type ScalarArgument<Type extends ScalarType> = Type extends "int64" | "uint64"
-  ? number | bigint
+export type ScalarArgument<Type extends DType> = Type extends "int64" | "uint64" ? number | bigint
   : Type extends "bool" ? boolean
   : number;
 
-type ScalarResult<Type extends ScalarType> = Type extends "int64" | "uint64" ? bigint
+type ScalarResult<Type extends DType> = Type extends "int64" | "uint64" ? bigint
   : Type extends "bool" ? boolean
   : number;
 
@@ -138,7 +136,7 @@ export interface FieldLayout {
   /** The field's name. */
   readonly name: string;
   /** Its type, or that of the elements of an array. */
-  readonly element: ScalarType | VectorType | StructType;
+  readonly element: DType | VectorType | StructType;
   /** The extents of an array, outermost first; empty for other fields. */
   readonly extents: readonly number[];
   /** Its offset in the struct, in bytes. */
@@ -203,7 +201,7 @@ function layOutFields(struct: string, fields: StructFields): readonly FieldLayou
       );
     }
     const bytes = extents.reduce((product, extent) => product * extent, bytesOfElement(element));
-    const alignment = typeof element === "string" ? bytesOfScalar(element) : element.alignment;
+    const alignment = typeof element === "string" ? bytesPerElement(element) : element.alignment;
     const offset = aligned(end, alignment);
     end = offset + bytes;
     if (end > MAX_BYTES) {
