@@ -48,7 +48,11 @@ interface Rule {
 /** For an option that does not concern a compiler. */
 const nothing: Translation = () => [];
 const same: Translation = (value, option) => [value === "" ? option : `${option}=${value}`];
+/** An option of NVRTC by its long name: not all have a short one. */
+const long: Translation = (value, option) => same(value, option.replace(/^-*/, "--"));
 const TRUTH = /^(?:true|false)$/;
+/** Standards before C++17, in which the package's headers are written. */
+const OLDER_CPP = /(?:03|98|0x|1[1-4xy])$/;
 // A file of options begins with "@", and an option with "-".
 const HEADER = /^[^@"\r\n-][^"\r\n]*$/;
 
@@ -113,9 +117,8 @@ const RULES: readonly Rule[] = [
     shown: "-std=c++17",
     form: /^--?std$/,
     value: /^(?:c|gnu)\+\+\d[\da-z]$/,
-    // The language's headers are C++17.
-    host: (value) => /(?:03|98|0x|1[1-4xy])$/.test(value) ? [] : [`-std=${value}`],
-    nvrtc: (value) => [`--std=${value.replace("gnu", "c")}`],
+    host: (value) => OLDER_CPP.test(value) ? [] : [`-std=${value}`],
+    nvrtc: (value) => OLDER_CPP.test(value) ? [] : [`--std=${value.replace("gnu", "c")}`],
   },
   {
     shown: "-O0 to -O3",
@@ -157,16 +160,21 @@ const RULES: readonly Rule[] = [
     form: /^--?fmad$/,
     value: TRUTH,
     host: (value) => [`-ffp-contract=${value === "true" ? "fast" : "off"}`],
-    nvrtc: same,
+    nvrtc: long,
   },
   {
     shown: "--ftz=, --prec-div=, --prec-sqrt=true|false",
     form: /^--?(?:ftz|prec-div|prec-sqrt)$/,
     value: TRUTH,
     host: nothing,
-    nvrtc: same,
+    nvrtc: long,
   },
-  { shown: "-w", form: /^(?:-w|--disable-warnings)$/, host: () => ["-w"], nvrtc: same },
+  {
+    shown: "-w",
+    form: /^(?:-w|--disable-warnings)$/,
+    host: () => ["-w"],
+    nvrtc: () => ["--disable-warnings"],
+  },
   {
     shown: "-W[no-]WARNING",
     // Not -Wa, -Wl and -Wp, which pass options on.
@@ -181,13 +189,13 @@ const RULES: readonly Rule[] = [
     form: /^--?diag-(?:suppress|warn|error|remark)$/,
     value: /^[\d,]+$/,
     host: nothing,
-    nvrtc: same,
+    nvrtc: long,
   },
   {
     shown: "-G",
     form: /^(?:-G|--device-debug)$/,
     host: () => ["-g", "-Og"],
-    nvrtc: same,
+    nvrtc: () => ["--device-debug"],
   },
   {
     shown: "-lineinfo",
@@ -215,28 +223,28 @@ const RULES: readonly Rule[] = [
     form: /^(?:--ptxas-options|-Xptxas)$/,
     value: PTXAS,
     host: nothing,
-    nvrtc: (value) => [`--ptxas-options=${value}`],
+    nvrtc: (value) => value.split(",").map((one) => `--ptxas-options=${one}`),
   },
   {
     shown: "--restrict",
     form:
       /^--?(?:restrict|extra-device-vectorization|(?:no-)?display-error-number|device-int128|device-float128|minimal)$/,
     host: nothing,
-    nvrtc: same,
+    nvrtc: long,
   },
   {
     shown: "--dopt=on|off",
     form: /^--?dopt$/,
     value: /^(?:on|off)$/,
     host: nothing,
-    nvrtc: same,
+    nvrtc: long,
   },
   {
     shown: "--split-compile=N",
     form: /^--?split-compile$/,
     value: /^\d{1,3}$/,
     host: nothing,
-    nvrtc: same,
+    nvrtc: long,
   },
   {
     // NVRTC compiles for the device alone, where both are always on.

@@ -23,8 +23,8 @@ Deno.test("readOptions() translates one option for both compilers, in order", ()
   assertEquals(
     read("nvrtc", ...options.split(" ")).flags.join(" "),
     "--ptxas-options=-O1 --define-macro=B --define-macro=A=1 --undefine-macro=C " +
-      "--use_fast_math --ptxas-options=-v,-O2 --fmad=false -G --std=c++20 --generate-line-info " +
-      "--maxrregcount=64 -diag-suppress=177",
+      "--use_fast_math --ptxas-options=-v --ptxas-options=-O2 --fmad=false --device-debug --std=c++20 --generate-line-info " +
+      "--maxrregcount=64 --diag-suppress=177",
   );
   assertEquals(
     read("host", ...options.split(" ")).flags.join(" "),
