@@ -24,16 +24,16 @@ __global__ void add_one(unsigned* total) {
 
 // Runs until a flag stops it, a short block at a time.
 __global__ void run_until(const unsigned* stop) {
-  const unsigned long long end = __globaltimer() + 20000;
-  while (__atomic_load_n(stop, __ATOMIC_RELAXED) == 0 && __globaltimer() < end) {
+  const unsigned long long end = gs_host_clock() + 20000;
+  while (__atomic_load_n(stop, __ATOMIC_RELAXED) == 0 && gs_host_clock() < end) {
   }
 }
 
 // The first block ends at once, each of the others at the stop flag or after 5 ms.
 __global__ void run_late(const unsigned* stop, unsigned* ended) {
   if (blockIdx.x == 0) return;
-  const unsigned long long end = __globaltimer() + 5000000;
-  while (__atomic_load_n(stop, __ATOMIC_RELAXED) == 0 && __globaltimer() < end) {
+  const unsigned long long end = gs_host_clock() + 5000000;
+  while (__atomic_load_n(stop, __ATOMIC_RELAXED) == 0 && gs_host_clock() < end) {
   }
   __atomic_fetch_add(ended, 1u, __ATOMIC_RELAXED);
 }

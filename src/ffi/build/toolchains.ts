@@ -80,6 +80,8 @@ export function kernelFlags(
     "-fPIC",
     "-fvisibility=hidden",
     "-pthread",
+    // As nvcc compiles them: pointers of two types to one buffer are common in kernels.
+    "-fno-strict-aliasing",
     "-Wno-unknown-pragmas",
     ...FAMILY_FLAGS[family],
     ...SYSTEM_FLAGS[os] ?? [],

@@ -83,24 +83,23 @@ export interface Compiler {
 /** Macros that compilers of other systems define. */
 const FOREIGN_MACROS: readonly string[] = ["_WIN32", "_MSC_VER", "__INTEL_COMPILER", "__HIPCC__"];
 
-/**
- * The macros that the compilers of a target define, and those that they do not. The host device has
- * neither a CUDA compiler nor an architecture: `csrc/host/include/gridstride/qualifiers.h` says why.
- */
+/** The macros by which a source knows that its kernels are compiled, and for what. */
+export function kernelMacros({ capability }: CompileTarget): readonly [string, string][] {
+  return [["__CUDACC__", "1"], ["__CUDA_ARCH__", `${capability.replace(".", "")}0`]];
+}
+
+/** The macros that the compilers of a target define, and those that they do not. */
 export function targetMacros(
-  { kind, capability }: CompileTarget,
+  target: CompileTarget,
   defines: ReadonlyMap<string, string>,
 ): { readonly defines: ReadonlyMap<string, string>; readonly undefines: readonly string[] } {
-  const [own, absent]: [[string, string][], string[]] = kind === "host"
-    ? [
-      [["__CUDASIM__", "1"], ["__cplusplus", "201703L"]],
-      ["__CUDACC__", "__CUDA_ARCH__", "__NVCC__", "__CUDACC_RTC__"],
-    ]
-    : [
-      [["__CUDACC__", "1"], ["__CUDA_ARCH__", `${capability.replace(".", "")}0`]],
-      ["__CUDASIM__"],
-    ];
-  return { defines: new Map([...own, ...defines]), undefines: [...FOREIGN_MACROS, ...absent] };
+  const [own, absent]: [[string, string][], string[]] = target.kind === "host"
+    ? [[["__CUDASIM__", "1"], ["__cplusplus", "201703L"]], ["__NVCC__", "__CUDACC_RTC__"]]
+    : [[], ["__CUDASIM__"]];
+  return {
+    defines: new Map([...kernelMacros(target), ...own, ...defines]),
+    undefines: [...FOREIGN_MACROS, ...absent],
+  };
 }
 
 /** Limits the number of tasks that run at a time; the others wait in order. */

@@ -8,7 +8,7 @@ import { KERNEL_HEADERS } from "../../ffi/build/toolchains.ts";
 import { rewriteDynamicShared } from "../source/dynamic_shared.ts";
 import { overloadIn, readableExpression } from "../source/kernels.ts";
 import type { SourceContext } from "../source/source_context.ts";
-import type { CompileRequest } from "./compiler.ts";
+import { type CompileRequest, kernelMacros } from "./compiler.ts";
 
 /** The name in diagnostics of the text behind the source. */
 export const END_FILE = "gridstride end of source";
@@ -29,11 +29,15 @@ export function loweredName(expression: string): string {
  * @param context The tokens and lines of the request's source.
  */
 export function wrapperText(
-  { source, name, expressions }: CompileRequest,
+  { source, name, expressions, target }: CompileRequest,
   context: SourceContext,
 ): string {
   return [
     ...KERNEL_HEADERS.map((header) => `#include <${header}>`),
+    // Behind the precompiled headers, which are the same for all targets.
+    ...kernelMacros(target).map(([macro, value]) =>
+      `#ifndef ${macro}\n#define ${macro} ${value}\n#endif`
+    ),
     `#line 1 ${quoted(name)}`,
     // A byte order mark is white space only at the start of a file.
     rewriteDynamicShared(source, context).replace(/^\uFEFF/, " "),

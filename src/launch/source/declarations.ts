@@ -132,13 +132,22 @@ export function membersOf(list: DeclarationList, { body, namespaces }: Declarati
 
 // ---- One declaration -----------------------------------------------------------------------------
 
+/** The position behind the signs of an operator's name: those of `operator +=` or `operator ()`. */
+function operatorEnd({ tokens }: DeclarationList, at: number): number {
+  let end = at + 1;
+  if (tokens[end]?.text === "(") return tokens[end + 1]?.text === ")" ? end + 2 : end;
+  while (tokens[end]?.kind === "sign" && !/^[(;{}]$/.test(tokens[end]!.text)) end++;
+  return end;
+}
+
 /** Reads the declaration that begins at a token and ends before `end`, in linear time. */
 function readDeclaration(
-  { tokens, partners }: DeclarationList,
+  list: DeclarationList,
   first: number,
   end: number,
   namespaces: readonly string[],
 ): Declaration {
+  const { tokens, partners } = list;
   const textAt = (at: number) => at < end ? tokens[at]?.text ?? "" : "";
   const isWordAt = (at: number) => at < end && tokens[at]?.kind === "word";
   let [head, templateHeads, isTemplate] = [first, 0, false];
@@ -166,11 +175,11 @@ function readDeclaration(
     const isOpen = close === NONE || close >= end;
     next = isOpen ? at + 1 : close + 1;
     if (at >= end) last = end - 1;
+    else if (text === "operator") next = operatorEnd(list, at);
     else if (text === ";") last = at;
     else if (text === "(") {
       const isValue = parameters !== NONE || initialiser !== NONE || inBases || at === first ||
-        // The first brackets of operator() are its name.
-        before === "operator" || ATTRIBUTES.has(before) ||
+        ATTRIBUTES.has(before) ||
         isWordAt(next) && !AFTER_PARAMETERS.has(textAt(next));
       // The parameters of (*pointer)(…) and (f)(…) follow.
       if (!isValue && textAt(next) !== "(") parameters = at;
@@ -193,7 +202,7 @@ function readDeclaration(
       }
     } else if (CLASS_KEYS.has(text)) isClass = true;
     else if (text === "enum") isEnum = true;
-    else if (text === "=" && initialiser === NONE && before !== "operator") initialiser = at;
+    else if (text === "=" && initialiser === NONE) initialiser = at;
     else if (text === ":" && parameters !== NONE) inMemberInitialisers = true;
     else if (text === ":" && isClass) inBases = true;
   }

@@ -39,6 +39,16 @@ const DECLARATIONS: readonly (readonly [string, readonly string[]])[] = [
     "a::v2::k()",
   ]],
   ["__global__ void n::k(int a) {}", ["n::k(int a)"]],
+  // Operators whose names have more signs than one do not hide what follows.
+  ...["+=", "-=", "*=", "/=", "|=", "=", "==", "<<=", "[]", "()", " new[]", "<", ",", " int"]
+    .map((name) =>
+      [
+        `struct V {}; __device__ V operator${name}(V a, V b) { return a; } ${"__global__"} void k() {}`,
+        [
+          "k()",
+        ],
+      ] as const
+    ),
   ["template <typename T, int N = (3 > 2)> __global__ void k(T* x) {}", [
     "k(T* x) template",
   ]],

@@ -37,9 +37,6 @@ inline long long clock64() {
 #endif
 }
 
-// %globaltimer: nanoseconds of a monotonic clock.
-inline unsigned long long __globaltimer() { return gs_host_clock(); }
-
 [[noreturn]] inline void __trap() { gs_host_trap("__trap() was called"); }
 
 // There is no debugger to hand the thread to, as on a GPU without one.

@@ -12,8 +12,13 @@
 #include "kernel_clock.h"
 #include "special_registers.h"
 
+// nvcc has included these too.
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <limits>
+#include <new>
 
 // csrc/host/include/memory is for this one.
 #define __noinline__ __attribute__((noinline))
