@@ -81,7 +81,7 @@ export class DeviceKernels {
    */
   fill<D extends DType>(
     out: DeviceBuffer<D>,
-    value: ElementOf<D>,
+    value: ElementOf<NoInfer<D>>,
     options?: StreamChoice,
   ): void {
     fill(out, value, options);
@@ -97,8 +97,8 @@ export class DeviceKernels {
    */
   add<D extends NumericDType>(
     x: DeviceBuffer<D>,
-    y: DeviceBuffer<D>,
-    out: DeviceBuffer<D>,
+    y: DeviceBuffer<NoInfer<D>>,
+    out: DeviceBuffer<NoInfer<D>>,
     options?: StreamChoice,
   ): void {
     add(x, y, out, options);
@@ -114,8 +114,8 @@ export class DeviceKernels {
    */
   multiply<D extends NumericDType>(
     x: DeviceBuffer<D>,
-    y: DeviceBuffer<D>,
-    out: DeviceBuffer<D>,
+    y: DeviceBuffer<NoInfer<D>>,
+    out: DeviceBuffer<NoInfer<D>>,
     options?: StreamChoice,
   ): void {
     multiply(x, y, out, options);
@@ -131,7 +131,7 @@ export class DeviceKernels {
   scale<D extends FloatingDType>(
     x: DeviceBuffer<D>,
     factor: number,
-    out: DeviceBuffer<D>,
+    out: DeviceBuffer<NoInfer<D>>,
     options?: StreamChoice & { readonly offset?: number },
   ): void {
     scale(x, factor, out, options);
@@ -147,7 +147,7 @@ export class DeviceKernels {
   axpy<D extends FloatingDType>(
     a: number,
     x: DeviceBuffer<D>,
-    y: DeviceBuffer<D>,
+    y: DeviceBuffer<NoInfer<D>>,
     options?: StreamChoice,
   ): void {
     axpy(a, x, y, options);
@@ -177,7 +177,7 @@ export class DeviceKernels {
    */
   min<D extends NumericDType>(
     x: DeviceBuffer<D>,
-    out: DeviceBuffer<D>,
+    out: DeviceBuffer<NoInfer<D>>,
     options?: StreamChoice,
   ): void {
     min(x, out, options);
@@ -192,7 +192,7 @@ export class DeviceKernels {
    */
   max<D extends NumericDType>(
     x: DeviceBuffer<D>,
-    out: DeviceBuffer<D>,
+    out: DeviceBuffer<NoInfer<D>>,
     options?: StreamChoice,
   ): void {
     max(x, out, options);

@@ -314,14 +314,14 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
    * @returns A typed array of this buffer's element type. `bfloat16` is returned as bits in a
    * `Uint16Array`, `float8_*` and `bool` in a `Uint8Array`.
    */
-  async toArray(options: StreamChoice = {}): Promise<TypedArrayOf<D>> {
+  async toArray(options: StreamChoice = {}): Promise<TypedArrayOf<D, ArrayBuffer>> {
     const target = createTypedArray(this.dtype, this.length);
     await this.copyTo(target, options);
     return target;
   }
 
   /** The blocking twin of {@linkcode DeviceBuffer.toArray}. */
-  toArraySync(options: StreamChoice = {}): TypedArrayOf<D> {
+  toArraySync(options: StreamChoice = {}): TypedArrayOf<D, ArrayBuffer> {
     const target = createTypedArray(this.dtype, this.length);
     this.copyToSync(target, options);
     return target;

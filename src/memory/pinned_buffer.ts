@@ -45,7 +45,7 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
   /** The number of elements. */
   readonly length: number;
   /** The elements. */
-  readonly array: TypedArrayOf<D>;
+  readonly array: TypedArrayOf<D, ArrayBuffer>;
   readonly #slab: PinnedSlab;
 
   /**

@@ -78,6 +78,11 @@ type WithoutCallsOf<Text extends string, Word extends string, Done extends strin
  */
 export type Prepared<Text extends string> = WithoutAttributes<Spaced<WithoutComments<Text>>>;
 
+/** The text with one space for each run of them, and none at its ends. */
+type Squeezed<Text extends string> = Text extends `${infer One}  ${infer Rest}`
+  ? Squeezed<`${One} ${Rest}`>
+  : TrimStart<TrimEnd<Text>>;
+
 export type IsBlank<Text extends string> = Text extends "" | " " ? true
   : Text extends ` ${infer Rest}` ? IsBlank<Rest>
   : false;
@@ -199,10 +204,20 @@ export type SignatureIn<Source extends string, Text extends string> = string ext
   : string extends Source ? string
   : FoundIn<Source, Text>;
 
-type FoundIn<Source extends string, Text extends string> =
-  Named<Search<Source>, Unqualified<Text>, Text> extends infer Signature extends string
-    ? [Signature] extends [never] ? string : Signature
-    : never;
+type FoundIn<Source extends string, Text extends string> = DeclaredIn<Source, Text> extends
+  infer Signature extends string ? [Signature] extends [never] ? string : Signature
+  : never;
+
+/**
+ * The declarations of a name in a source, as signatures of the requested kernel; `never` without any.
+ *
+ * @ignore
+ */
+export type DeclaredIn<Source extends string, Name extends string> = Named<
+  Search<Source>,
+  Unqualified<Name>,
+  Name
+>;
 
 type Unqualified<Name extends string> = Name extends `${string}::${infer Rest}` ? Unqualified<Rest>
   : TrimStart<TrimEnd<Name>>;
@@ -214,10 +229,40 @@ type Named<Declaration extends string, Name extends string, Asked extends string
       readonly [infer Head extends string, infer Parameters extends string, string]
       ? ` ${TrimEnd<Head>}` extends `${string} ${Name}`
         // Not the definition of a macro.
-        ? HeadProblem<`${Head} `> extends string ? never : `${Asked}(${Parameters})`
+        ? HeadProblem<`${Head} `> extends string ? never : `${Asked}(${Squeezed<Parameters>})`
       : never
     : never
     : never;
+
+/**
+ * The names of the kernels in plain sight in a source, without namespaces.
+ *
+ * @ignore
+ */
+export type KernelNames<Source extends string> = NameIn<Search<Source>>;
+
+/** The name of a declaration or a signature; none of the definition of a macro. */
+export type NameIn<Declaration extends string> = Declaration extends string
+  ? Divide<Prepared<Declaration>> extends readonly [infer Head extends string, string, string]
+    ? HeadProblem<`${Head} `> extends string ? never : LastWord<TrimEnd<Head>>
+  : never
+  : never;
+
+type LastWord<Text extends string> = Text extends `${string} ${infer Rest}` ? LastWord<Rest> : Text;
+
+/**
+ * Whether a name is a word of a source: of a template or a macro, perhaps.
+ *
+ * @ignore
+ */
+export type IsWordOf<Source extends string, Name extends string> = Unqualified<Name> extends
+  infer Word extends string ? Word extends "" ? false
+  : Source extends `${string}${WordStart}${Word}${WordEnd}${string}` ? true
+  : false
+  : never;
+
+type WordStart = " " | "\n" | "\t" | "(" | ",";
+type WordEnd = " " | "\n" | "(" | ")" | "<" | ",";
 
 /** A search at the compiler's limit of steps, to be continued. */
 interface Suspended<Text extends string, InTemplate extends boolean, Found extends string> {

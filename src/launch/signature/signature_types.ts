@@ -21,12 +21,16 @@ import type {
 } from "./c_types.ts";
 import type { DeviceMemory, ReadonlyDeviceMemory } from "./device_memory.ts";
 import type {
+  DeclaredIn,
   Divide,
   EmptyGroups,
   Group,
   HeadProblem,
   IsBlank,
   IsWhole,
+  IsWordOf,
+  KernelNames,
+  NameIn,
   Prepared,
   SignatureIn,
   TrimEnd,
@@ -116,8 +120,8 @@ export type ReadableSignature<
 > = [ProblemOf<Signature, Structs>] extends [never] ? Signature : ProblemOf<Signature, Structs>;
 
 /**
- * A kernel's signature or name if it, or the source's declaration of the name, can be read; else the
- * reason.
+ * A kernel's signature or name if it can be read and agrees with the source. Else the reason: the
+ * kernels of the source, or its declaration of this one.
  *
  * @ignore
  */
@@ -125,8 +129,48 @@ export type ReadableKernel<
   Source extends string,
   Text extends string,
   Structs extends StructTypes = NoStructs,
-> = [ProblemOf<SignatureIn<Source, Text>, Structs>] extends [never] ? Text
+> = [ProblemOf<SignatureIn<Source, Text>, Structs>] extends [never]
+  ? InSource<Source, Text, StructsByName<Structs> & Exact>
   : ProblemOf<SignatureIn<Source, Text>, Structs>;
+
+/** The text if nothing in a literal source contradicts it. */
+type InSource<Source extends string, Text extends string, Structs extends NamedStructs> =
+  IsOpen<Source> extends true ? Text
+    // The names complete the argument in editors.
+    : IsOpen<Text> extends true ? KernelNames<Source> | (Text & NonNullable<unknown>)
+    : Text extends `${string}(${string}`
+      ? Unless<Contradicted<DeclaredIn<Source, NameIn<Text>>, Prepared<Text>, Structs>, Text>
+    : Text extends `${string}<${string}` ? Text
+    : Unless<UnknownName<Source, Text>, Text>;
+
+/** Whether a text is no literal, or one with parts that are not. */
+type IsOpen<Text extends string> = NonNullable<unknown> extends Record<Text, 1> ? true : false;
+
+type Unless<Problem, Text> = [Problem] extends [never] ? Text : Problem;
+
+/** The kernels of a source, if a name is not one of them, nor a template or of a macro. */
+type UnknownName<Source extends string, Name extends string> = IsWordOf<Source, Name> extends true
+  ? never
+  : Unless<KernelNames<Source>, `The source has no kernel "${Name}"`>;
+
+/** The declarations of a source that a signature contradicts, unless one agrees or is unreadable. */
+type Contradicted<Declared extends string, Text extends string, Structs extends NamedStructs> =
+  true extends Agrees<Declared, ReadDeclaration<Text, Structs>, Structs> ? never : Declared;
+
+type Agrees<Declared extends string, Written, Structs extends NamedStructs> = Declared extends
+  string
+  ? ReadDeclaration<Prepared<Declared>, Structs> extends infer Read extends readonly unknown[]
+    ? [Extract<Read[number], SignatureError<string>>] extends [never]
+      ? [Read, Written] extends [Written, Read] ? true : false
+    : true
+  : true
+  : never;
+
+/** Beside structs, makes readers give the C types of scalars and vectors, not their values. */
+interface Exact {
+  /** No type has this name. */
+  readonly "": never;
+}
 
 /**
  * The problems of a signature; `never` without any.
@@ -314,10 +358,14 @@ interface Passing<Argument, Pointee extends DType> {
 type PassingOf<Spelling extends string, Structs extends NamedStructs, Arguments extends string> =
   Spelling extends `::${infer Plain}` ? PassingOf<Plain, Structs, Arguments>
     : Spelling extends CTypeSpelling ? Passing<
-        ScalarArgument<(typeof C_TYPES)[Spelling]>,
+        Structs extends Exact ? readonly [(typeof C_TYPES)[Spelling]]
+          : ScalarArgument<(typeof C_TYPES)[Spelling]>,
         (typeof C_TYPES)[Spelling]
       >
-    : Spelling extends VectorSpelling ? Passing<VectorArgument<Spelling>, VectorTable[Spelling][0]>
+    : Spelling extends VectorSpelling ? Passing<
+        Structs extends Exact ? VectorTable[Spelling] : VectorArgument<Spelling>,
+        VectorTable[Spelling][0]
+      >
     : StructKey<Spelling, Arguments> extends infer Key extends keyof Structs
       ? Structs[Key] extends StructType<string, infer Argument> ? Passing<Argument, "uint8"> : never
     : undefined;
