@@ -527,7 +527,8 @@ export class Device implements Disposable {
   }
 
   /**
-   * Lets this device address the memory of another. Repeated calls have no effect.
+   * Lets this device address the memory of another: its kernels take the other's buffers. Repeated
+   * calls have no effect. Operations on buffers, such as `kernels.add()`, stay within one device.
    *
    * @throws {TypeError} If the devices belong to different libraries.
    * @throws {CudaError} If the hardware does not support it.
@@ -586,7 +587,7 @@ function filled<D extends DType>(
 ): DeviceBuffer<D> {
   if (value === undefined) return buffer;
   try {
-    fill(buffer, value, options);
+    fill(buffer.context, buffer, value, options);
     return buffer;
   } catch (error) {
     giveBackAfterFailure(buffer);

@@ -84,7 +84,7 @@ export class DeviceKernels {
     value: ElementOf<NoInfer<D>>,
     options?: StreamChoice,
   ): void {
-    fill(out, value, options);
+    fill(this.#context, out, value, options);
   }
 
   /**
@@ -101,7 +101,7 @@ export class DeviceKernels {
     out: DeviceBuffer<NoInfer<D>>,
     options?: StreamChoice,
   ): void {
-    add(x, y, out, options);
+    add(this.#context, x, y, out, options);
   }
 
   /**
@@ -118,7 +118,7 @@ export class DeviceKernels {
     out: DeviceBuffer<NoInfer<D>>,
     options?: StreamChoice,
   ): void {
-    multiply(x, y, out, options);
+    multiply(this.#context, x, y, out, options);
   }
 
   /**
@@ -134,7 +134,7 @@ export class DeviceKernels {
     out: DeviceBuffer<NoInfer<D>>,
     options?: StreamChoice & { readonly offset?: number },
   ): void {
-    scale(x, factor, out, options);
+    scale(this.#context, x, factor, out, options);
   }
 
   /**
@@ -150,7 +150,7 @@ export class DeviceKernels {
     y: DeviceBuffer<NoInfer<D>>,
     options?: StreamChoice,
   ): void {
-    axpy(a, x, y, options);
+    axpy(this.#context, a, x, y, options);
   }
 
   /**
@@ -165,7 +165,7 @@ export class DeviceKernels {
     out: DeviceBuffer<D extends FloatingDType ? FloatingDType : "int64" | "uint64">,
     options?: StreamChoice,
   ): void {
-    sum(x, out, options);
+    sum(this.#context, x, out, options);
   }
 
   /**
@@ -180,7 +180,7 @@ export class DeviceKernels {
     out: DeviceBuffer<NoInfer<D>>,
     options?: StreamChoice,
   ): void {
-    min(x, out, options);
+    min(this.#context, x, out, options);
   }
 
   /**
@@ -195,7 +195,7 @@ export class DeviceKernels {
     out: DeviceBuffer<NoInfer<D>>,
     options?: StreamChoice,
   ): void {
-    max(x, out, options);
+    max(this.#context, x, out, options);
   }
 
   /**
@@ -209,7 +209,7 @@ export class DeviceKernels {
     out: DeviceBuffer<FloatingDType>,
     options?: StreamChoice,
   ): void {
-    mean(x, out, options);
+    mean(this.#context, x, out, options);
   }
 
   /**
@@ -225,7 +225,7 @@ export class DeviceKernels {
     out: DeviceBuffer<FloatingDType>,
     options?: StreamChoice & { readonly correction?: number },
   ): void {
-    moments(x, out, options);
+    moments(this.#context, x, out, options);
   }
 
   /**
@@ -243,6 +243,6 @@ export class DeviceKernels {
     counts: DeviceBuffer<"uint32">,
     options: HistogramOptions,
   ): void {
-    histogram(x, counts, options);
+    histogram(this.#context, x, counts, options);
   }
 }

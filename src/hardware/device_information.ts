@@ -143,6 +143,7 @@ export const DEVICE_ATTRIBUTES = {
   maxSharedMemoryPerMultiprocessor: 81,
   maxRegistersPerMultiprocessor: 82,
   managedMemory: 83,
+  multiGpuBoardGroupID: 85,
   cooperativeLaunch: 95,
   maxSharedMemoryPerBlockOptin: 97,
   hostRegisterSupported: 99,

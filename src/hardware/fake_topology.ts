@@ -5,10 +5,12 @@
  * ```text
  * none
  * ITEM(,ITEM)*         ITEM = [COUNTx]SIZE(GiB|MiB)@CAPABILITY     4x24GiB@8.9,80GiB@9.0
+ * BOARD(;BOARD)*       BOARD = ITEM(,ITEM)*                        24GiB@8.9;24GiB@8.9
  * BACKEND(,BACKEND)*   BACKEND = cuda | rocm | metal | webgpu
  * ```
  *
- * COUNT and SIZE are decimal integers without leading zeros; the three forms do not mix. The limits
+ * COUNT and SIZE are decimal integers without leading zeros; devices and backends do not mix. Devices
+ * of one board are peers, those of different boards are not. The limits
  * of a fake device are those of its capability, size and speed those of the representative GPU.
  * Features are those of the host device: it reports features that it cannot simulate as unsupported.
  *
@@ -34,6 +36,8 @@ export interface FakeDevice {
   readonly totalMemory: number;
   /** One of the known compute capabilities, such as `"8.9"`. */
   readonly computeCapability: string;
+  /** The number of its board, if there are several: only devices of one board are peers. */
+  readonly board?: number;
 }
 
 /** A value of `GRIDSTRIDE_FAKE`. */
@@ -55,7 +59,7 @@ const MAX_MEMORY: number = 2 ** 40;
 const BACKEND_DEVICE: FakeDevice = { totalMemory: 16 * 2 ** 30, computeCapability: "8.9" };
 
 const GRAMMAR = "none, or [COUNTx]SIZE(GiB|MiB)@CAPABILITY separated by commas " +
-  '(such as "4x24GiB@8.9,80GiB@9.0"), or a list of cuda, rocm, metal, webgpu';
+  '(such as "4x24GiB@8.9,80GiB@9.0") or, between devices that are no peers, semicolons, or a list of cuda, rocm, metal, webgpu';
 
 const ITEM = /^(?:([1-9]\d*)x)?([1-9]\d*)(GiB|MiB)@(\d+\.\d+)$/;
 const UNITS: Readonly<Record<string, number>> = { GiB: 2 ** 30, MiB: 2 ** 20 };
@@ -86,8 +90,12 @@ function parseItem(value: string, item: string): FakeDevice[] {
   return Array.from({ length: count }, () => ({ totalMemory, computeCapability }));
 }
 
-function parseTopology(value: string, items: readonly string[]): FakeSetting {
-  const devices = items.flatMap((item) => parseItem(value, item));
+function parseTopology(value: string): FakeSetting {
+  const boards = value.split(";");
+  const devices = boards.flatMap((items, board) =>
+    items.split(",").flatMap((item) => parseItem(value, item))
+      .map((device) => boards.length === 1 ? device : { ...device, board })
+  );
   if (devices.length > MAX_DEVICES) {
     refuse(value, `it has ${devices.length} devices, more than ${MAX_DEVICES}`);
   }
@@ -113,7 +121,7 @@ export function parseFakeSetting(value: string): FakeSetting {
   if (value === "") refuse(value, "it is empty");
   if (value === "none") return { kind: "none" };
   const items = value.split(",");
-  return isBackend(items[0]!) ? parseBackends(value, items) : parseTopology(value, items);
+  return isBackend(items[0]!) ? parseBackends(value, items) : parseTopology(value);
 }
 
 /**
@@ -157,7 +165,7 @@ const HOST_FEATURES: AttributeValues = {
   clusterLaunch: 0,
 };
 
-function attributesOf({ computeCapability }: FakeDevice): AttributeValues {
+function attributesOf({ computeCapability, board = 0 }: FakeDevice): AttributeValues {
   const limits = capabilityLimits(computeCapability);
   const { maxBlockDimensions: block, maxGridDimensions: grid, representative: gpu } = limits;
   const [major, minor] = computeCapability.split(".").map(Number);
@@ -189,6 +197,7 @@ function attributesOf({ computeCapability }: FakeDevice): AttributeValues {
     globalMemoryBusWidth: gpu.memoryBusWidth,
     l2CacheSize: gpu.l2CacheSize,
     integrated: gpu.integrated ? 1 : 0,
+    multiGpuBoardGroupID: board,
   };
 }
 

@@ -5,6 +5,7 @@
  */
 
 import { requireObject } from "../ffi/arguments.ts";
+import type { DeviceContext } from "../hardware/device_context.ts";
 import type { StreamChoice } from "../memory/buffer_options.ts";
 import type { DeviceBuffer } from "../memory/device_buffer.ts";
 import { bytesPerElement, cTypeOf, type DType, type ElementOf } from "../memory/dtype.ts";
@@ -18,11 +19,10 @@ import {
   type FloatingDType,
   NUMERIC_DTYPES,
   type NumericDType,
-  requireBuffers,
-  requireDevice,
   requireDType,
   requireLength,
   requireNoPartialOverlap,
+  requireOperands,
   requireSameDType,
 } from "./operands.ts";
 
@@ -116,18 +116,19 @@ export const AXPY: Elementwise<FloatingDType> = new Elementwise<FloatingDType>(2
  * @param value Rounded to the element type as a store would; integers must fit it.
  */
 export function fill<D extends DType>(
+  context: DeviceContext,
   out: DeviceBuffer<D>,
   value: ElementOf<D>,
   options: StreamChoice = {},
 ): void {
-  requireBuffers("fill", { out });
+  requireOperands("fill", context, { out });
   requireObject(options, "options", "fill");
   const bits = elementBits(out.dtype, value);
   const dtype = fillDType(out.dtype);
   FILL.launch(dtype, out, options, out.as(dtype), bits, out.length);
 }
 
-/** Refuses an operand that differs from another in element type, device or length. */
+/** Refuses an operand that differs from another in element type or length. */
 function requireLike(
   operation: string,
   name: string,
@@ -135,19 +136,19 @@ function requireLike(
   other: DeviceBuffer,
 ): void {
   requireSameDType(operation, name, operand, other);
-  requireDevice(operation, name, operand, other.context);
   requireLength(operation, name, operand, other.length);
 }
 
 /** Checks the operands of a binary operation and enqueues its kernel. */
 function binary(
   operation: "add" | "multiply",
+  context: DeviceContext,
   x: DeviceBuffer,
   y: DeviceBuffer,
   out: DeviceBuffer,
   options: StreamChoice,
 ): void {
-  requireBuffers(operation, { x, y, out });
+  requireOperands(operation, context, { x, y, out });
   requireObject(options, "options", operation);
   requireDType(operation, "x", x, NUMERIC_DTYPES);
   requireLike(operation, "y", y, x);
@@ -164,12 +165,13 @@ function binary(
  * @param out May be `x` or `y`.
  */
 export function add<D extends NumericDType>(
+  context: DeviceContext,
   x: DeviceBuffer<D>,
   y: DeviceBuffer<D>,
   out: DeviceBuffer<D>,
   options: StreamChoice = {},
 ): void {
-  binary("add", x, y, out, options);
+  binary("add", context, x, y, out, options);
 }
 
 /**
@@ -179,12 +181,13 @@ export function add<D extends NumericDType>(
  * @param out May be `x` or `y`.
  */
 export function multiply<D extends NumericDType>(
+  context: DeviceContext,
   x: DeviceBuffer<D>,
   y: DeviceBuffer<D>,
   out: DeviceBuffer<D>,
   options: StreamChoice = {},
 ): void {
-  binary("multiply", x, y, out, options);
+  binary("multiply", context, x, y, out, options);
 }
 
 /**
@@ -194,12 +197,13 @@ export function multiply<D extends NumericDType>(
  * @param options `offset` is added after scaling; 0 by default.
  */
 export function scale<D extends FloatingDType>(
+  context: DeviceContext,
   x: DeviceBuffer<D>,
   factor: number,
   out: DeviceBuffer<D>,
   options: StreamChoice & { readonly offset?: number } = {},
 ): void {
-  requireBuffers("scale", { x, out });
+  requireOperands("scale", context, { x, out });
   requireObject(options, "options", "scale");
   requireDType("scale", "x", x, FLOATING_DTYPES);
   requireLike("scale", "out", out, x);
@@ -213,12 +217,13 @@ export function scale<D extends FloatingDType>(
  * @param y Read and written.
  */
 export function axpy<D extends FloatingDType>(
+  context: DeviceContext,
   a: number,
   x: DeviceBuffer<D>,
   y: DeviceBuffer<D>,
   options: StreamChoice = {},
 ): void {
-  requireBuffers("axpy", { x, y });
+  requireOperands("axpy", context, { x, y });
   requireObject(options, "options", "axpy");
   requireDType("axpy", "x", x, FLOATING_DTYPES);
   requireLike("axpy", "y", y, x);

@@ -6,6 +6,7 @@
 
 import { requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
+import type { DeviceContext } from "../hardware/device_context.ts";
 import { KernelFamily } from "../launch/kernel_library.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import type { StreamChoice } from "../memory/buffer_options.ts";
@@ -16,10 +17,9 @@ import { HISTOGRAM_STEP_BYTES, reductionLaunch } from "./launch_choice.ts";
 import {
   NUMERIC_DTYPES,
   type NumericDType,
-  requireBuffers,
-  requireDevice,
   requireDType,
   requireNoOverlap,
+  requireOperands,
 } from "./operands.ts";
 
 function histogramKernels(memory: string): KernelFamily<NumericDType> {
@@ -56,20 +56,20 @@ export interface HistogramOptions extends StreamChoice {
  * @param counts Overwritten; one element per bin.
  */
 export function histogram<D extends NumericDType>(
+  context: DeviceContext,
   x: DeviceBuffer<D>,
   counts: DeviceBuffer<"uint32">,
   options: HistogramOptions,
 ): void {
-  requireBuffers("count a histogram", { x, counts });
+  requireOperands("count a histogram", context, { x, counts });
   requireObject(options, "options", "count a histogram");
   const { low, high } = options;
   requireDType("count a histogram", "x", x, NUMERIC_DTYPES);
   requireDType("count a histogram", "counts", counts, ["uint32"]);
-  requireDevice("count a histogram", "counts", counts, x.context);
   requireBins(x.length, counts.length, low, high);
   requireNoOverlap("count a histogram", "x", x, "counts", counts);
   const stream = streamFor(x.context, options.stream);
-  fill(counts, 0, { stream });
+  fill(context, counts, 0, { stream });
   if (x.length === 0) return;
   const bytes = counts.byteLength;
   const shared = bytes <= x.context.info.sharedMemoryPerBlock;

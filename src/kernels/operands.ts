@@ -41,12 +41,14 @@ export function isFloating(dtype: DType): dtype is FloatingDType {
 }
 
 /**
- * Refuses operands that are no buffers or are disposed.
+ * Refuses operands that are no buffers, are disposed or lie on another device.
  *
+ * @param context The device of the operation.
  * @param operands The operands by their names.
  */
-export function requireBuffers(
+export function requireOperands(
   operation: string,
+  context: DeviceContext,
   operands: Readonly<Record<string, unknown>>,
 ): void {
   for (const name in operands) {
@@ -57,6 +59,10 @@ export function requireBuffers(
         `Cannot ${operation} as ${name} must be a live buffer: it is disposed`,
       );
     }
+    if (buffer.context.isSameDevice(context)) continue;
+    throw new TypeError(
+      `Cannot ${operation} as ${name} must be on ${context.label}: it is on ${buffer.context.label}`,
+    );
   }
 }
 
@@ -96,19 +102,6 @@ export function requireLength(
   if (buffer.length === length) return;
   throw new RangeError(
     `Cannot ${operation} as ${name} must have ${length} elements: it has ${buffer.length}`,
-  );
-}
-
-/** Refuses a buffer of another device. */
-export function requireDevice(
-  operation: string,
-  name: string,
-  buffer: { readonly context: DeviceContext },
-  context: DeviceContext,
-): void {
-  if (buffer.context.isSameDevice(context)) return;
-  throw new TypeError(
-    `Cannot ${operation} as ${name} must be on ${context.label}: it is on ${buffer.context.label}`,
   );
 }
 

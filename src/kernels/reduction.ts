@@ -9,6 +9,7 @@
 
 import { requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
+import type { DeviceContext } from "../hardware/device_context.ts";
 import type { DeviceMemory } from "../launch/signature/device_memory.ts";
 import type { Kernel } from "../launch/kernel.ts";
 import { KernelFamily } from "../launch/kernel_library.ts";
@@ -25,10 +26,9 @@ import {
   isFloating,
   NUMERIC_DTYPES,
   type NumericDType,
-  requireBuffers,
-  requireDevice,
   requireDType,
   requireLength,
+  requireOperands,
   requireSameDType,
 } from "./operands.ts";
 import { REDUCTION_BLOCK, REDUCTION_STEP_BYTES, reductionLaunch } from "./launch_choice.ts";
@@ -104,16 +104,16 @@ interface Reduction<D extends NumericDType> {
 
 function begin<D extends NumericDType>(
   operation: string,
+  context: DeviceContext,
   kernels: KernelFamily<NumericDType>,
   x: DeviceBuffer<D>,
   out: DeviceBuffer,
   outLength: number,
   options: StreamChoice,
 ): Reduction<D> {
-  requireBuffers(operation, { x, out });
+  requireOperands(operation, context, { x, out });
   requireObject(options, "options", operation);
   requireDType(operation, "x", x, NUMERIC_DTYPES);
-  requireDevice(operation, "out", out, x.context);
   requireLength(operation, "out", out, outLength);
   const stream = streamFor(x.context, options.stream);
   const kernel = kernels.of(x.context, x.dtype);
@@ -179,11 +179,12 @@ function sumFinal(
  * @param out One element: `int64` or `uint64` for integers, any floating-point type for floats.
  */
 export function sum<D extends NumericDType>(
+  context: DeviceContext,
   x: DeviceBuffer<D>,
   out: DeviceBuffer<SumDType<D>>,
   options: StreamChoice = {},
 ): void {
-  const reduction = begin("sum", SUM_PARTIAL, x, out, 1, options);
+  const reduction = begin("sum", context, SUM_PARTIAL, x, out, 1, options);
   requireDType("sum", "out", out, isFloating(x.dtype) ? FLOATING_DTYPES : ["int64", "uint64"]);
   const memory = sumPartials(reduction);
   if (memory.dtype !== "int64") {
@@ -200,13 +201,14 @@ export function sum<D extends NumericDType>(
  * @param out One element of any floating-point type.
  */
 export function mean<D extends NumericDType>(
+  context: DeviceContext,
   x: DeviceBuffer<D>,
   out: DeviceBuffer<FloatingDType>,
   options: StreamChoice = {},
 ): void {
   // The sum of two large uint64 may wrap: their mean comes from moments, which are double.
   const kernels = x?.dtype === "uint64" ? MOMENTS_PARTIAL : SUM_PARTIAL;
-  const reduction = begin("mean", kernels, x, out, 1, options);
+  const reduction = begin("mean", context, kernels, x, out, 1, options);
   requireDType("mean", "out", out, FLOATING_DTYPES);
   if (x.dtype === "uint64") {
     // Three partial results of each block, then mean and variance.
@@ -230,11 +232,12 @@ export function mean<D extends NumericDType>(
 
 function extremum<D extends NumericDType>(
   operation: "min" | "max",
+  context: DeviceContext,
   x: DeviceBuffer<D>,
   out: DeviceBuffer<D>,
   options: StreamChoice,
 ): void {
-  const reduction = begin(operation, EXTREMUM[operation], x, out, 1, options);
+  const reduction = begin(operation, context, EXTREMUM[operation], x, out, 1, options);
   requireSameDType(operation, "out", out, x);
   if (x.length === 0) {
     throw new RangeError(`Cannot ${operation} as x must have an element: it is empty`);
@@ -250,11 +253,12 @@ function extremum<D extends NumericDType>(
  * @param out One element of the same type.
  */
 export function min<D extends NumericDType>(
+  context: DeviceContext,
   x: DeviceBuffer<D>,
   out: DeviceBuffer<D>,
   options: StreamChoice = {},
 ): void {
-  extremum("min", x, out, options);
+  extremum("min", context, x, out, options);
 }
 
 /**
@@ -263,11 +267,12 @@ export function min<D extends NumericDType>(
  * @param out One element of the same type.
  */
 export function max<D extends NumericDType>(
+  context: DeviceContext,
   x: DeviceBuffer<D>,
   out: DeviceBuffer<D>,
   options: StreamChoice = {},
 ): void {
-  extremum("max", x, out, options);
+  extremum("max", context, x, out, options);
 }
 
 /**
@@ -280,6 +285,7 @@ export function max<D extends NumericDType>(
  * the variance of `x` itself.
  */
 export function moments<D extends NumericDType>(
+  context: DeviceContext,
   x: DeviceBuffer<D>,
   out: DeviceBuffer<FloatingDType>,
   options: StreamChoice & { readonly correction?: number } = {},
@@ -293,7 +299,7 @@ export function moments<D extends NumericDType>(
       }`,
     );
   }
-  const reduction = begin("compute moments", MOMENTS_PARTIAL, x, out, 2, options);
+  const reduction = begin("compute moments", context, MOMENTS_PARTIAL, x, out, 2, options);
   requireDType("compute moments", "out", out, FLOATING_DTYPES);
   const memory = partials(reduction, "float64", 3);
   launchPartial(reduction, x, memory, x.length);

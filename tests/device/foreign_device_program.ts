@@ -33,6 +33,17 @@ const refused: Readonly<Record<string, BadCall>> = {
   "moments … out must be on": ({ x }) => first.kernels.moments(x, there.x.view(0, 2)),
   "counts must be on host:0": ({ x }) =>
     first.kernels.histogram(x, there.bins, { low: 0, high: 1 }),
+  "add … x must be on host:0": () => first.kernels.add(there.x, there.x, there.x),
+  "multiply … x must be on host:0": () => first.kernels.multiply(there.x, there.x, there.x),
+  "fill … out must be on host:0": () => first.kernels.fill(there.x, 1),
+  "scale … x must be on host:0": () => first.kernels.scale(there.x, 2, there.x),
+  "axpy … x must be on host:0": () => first.kernels.axpy(2, there.x, there.x),
+  "sum … x must be on host:0": () => first.kernels.sum(there.x, there.x.view(0, 1)),
+  "min … x must be on host:0": () => first.kernels.min(there.x, there.x.view(0, 1)),
+  "max … x must be on host:0": () => first.kernels.max(there.x, there.x.view(0, 1)),
+  "mean … x must be on host:0": () => first.kernels.mean(there.x, there.x.view(0, 1)),
+  "compute moments … x must be on": () => first.kernels.moments(there.x, there.x.view(0, 2)),
+  "x must be on host:0": () => first.kernels.histogram(there.x, there.bins, { low: 0, high: 1 }),
   "start": ({ stream }) => {
     using start = there.stream.record({ timing: true });
     using end = stream.record({ timing: true });

@@ -8,6 +8,13 @@ Deno.test("Operations refuse a buffer, stream or event of another device by name
   assertEquals([code, stderr], [0, ""]);
 });
 
+Deno.test("Kernels take the memory of peers, and others get copies through the host", async () => {
+  const { code, stderr } = await runFile("tests/device/peer_program.ts", {
+    environment: { GRIDSTRIDE_FAKE: "2x64MiB@8.9;64MiB@8.9", GRIDSTRIDE_DEVICE: undefined },
+  });
+  assertEquals([code, stderr], [0, ""]);
+});
+
 for (const first of ["wait", "dispose"]) {
   Deno.test(`A lost device releases its counts when a ${first} detects the loss`, async () => {
     const { code, stdout, stderr } = await runFile("tests/device/lost_device_program.ts", {

@@ -28,6 +28,11 @@ Deno.test("`parseFakeSetting()` reads a mixed topology in order", () => {
   });
 });
 
+Deno.test("`parseFakeSetting()` puts devices between semicolons on boards", () => {
+  const devices = fakeDevices(parseFakeSetting("2x24GiB@8.9;24GiB@8.9,80GiB@9.0"));
+  assertEquals(devices.map(({ board }) => board), [0, 0, 1, 1]);
+});
+
 Deno.test("`parseFakeSetting()` reads none and backends", () => {
   assertEquals(parseFakeSetting("none"), { kind: "none" });
   assertEquals(parseFakeSetting("cuda"), { kind: "backends", backends: ["cuda"] });
@@ -55,6 +60,8 @@ const MALFORMED: readonly (readonly [value: string, offence: string])[] = [
   ["1e3GiB@8.9", "is no device"],
   ["24GiB@8.9 ", "is no device"],
   ["24GiB@8.9,", '"" is no device'],
+  ["24GiB@8.9;", '"" is no device'],
+  ["cuda;cuda", '"cuda" does not mix'],
   ["24GiB@8.9,,24GiB@8.9", '"" is no device'],
   ["24GiB@89", "is no device"],
   ["24GiB@7.0", "CAPABILITY must be one of 7.5, 8.0"],

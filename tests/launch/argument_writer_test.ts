@@ -132,8 +132,9 @@ Deno.test("write() takes memory of the same device, whoever opened it, and of no
     for (const type of ["float*", "const float*", "void*"]) {
       assertStrictEquals(
         refusal(`f(${type} x)`, memory("float32", { context })).message,
-        `Cannot launch f as argument x (1 of 1) must be memory of host:0: ` +
-          `it is memory of ${context.label}`,
+        `Cannot launch f as argument x (1 of 1) must be memory of host:0${
+          context === host1 ? ", or of a device to which enablePeerAccess() gave it access" : ""
+        }: it is memory of ${context.label}`,
       );
     }
   }

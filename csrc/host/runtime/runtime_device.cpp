@@ -23,6 +23,13 @@ std::size_t size_of(const DeviceSpecification& specification, cudaDeviceAttr att
   return static_cast<std::size_t>(specification.attribute_or_zero(attribute));
 }
 
+bool on_one_board(const Device& one, const Device& other) {
+  const auto board = [](const Device& device) {
+    return device.specification().attribute_or_zero(cudaDevAttrMultiGpuBoardGroupID);
+  };
+  return board(one) == board(other);
+}
+
 void fill_limits(const DeviceSpecification& specification, cudaDeviceProp& properties) {
   const auto value = [&](cudaDeviceAttr id) { return specification.attribute_or_zero(id); };
   properties.warpSize = value(cudaDevAttrWarpSize);
@@ -192,9 +199,11 @@ cudaError_t cudaDeviceCanAccessPeer(int* can_access, int ordinal, int peer) {
   return api_call([&] {
     if (can_access == nullptr) return cudaErrorInvalidValue;
     Device* device = nullptr;
+    Device* other = nullptr;
     cudaError_t status = find(ordinal, device);
-    if (status == cudaSuccess) status = find(peer, device);
-    if (status == cudaSuccess) *can_access = ordinal != peer ? 1 : 0;
+    if (status == cudaSuccess) status = find(peer, other);
+    if (status != cudaSuccess) return status;
+    *can_access = device != other && on_one_board(*device, *other) ? 1 : 0;
     return status;
   });
 }
@@ -204,7 +213,9 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
     if (flags != cudaPeerAccessDefault) return cudaErrorInvalidValue;
     Device* const device = current_device();
     if (device == nullptr) return cudaErrorNoDevice;
-    if (find_device(peer) == nullptr || peer == device->ordinal()) return cudaErrorInvalidDevice;
+    const Device* const other = find_device(peer);
+    if (other == nullptr || other == device) return cudaErrorInvalidDevice;
+    if (!on_one_board(*device, *other)) return cudaErrorPeerAccessUnsupported;
     if (device->fault_code() != cudaSuccess) return device->fault_code();
     return device->enable_peer(peer) ? cudaSuccess : cudaErrorPeerAccessAlreadyEnabled;
   });

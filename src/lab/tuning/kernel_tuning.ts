@@ -117,22 +117,26 @@ type Floats = DeviceBuffer<FloatingDType>;
 const SMALL_FACTOR = 2 ** -40;
 
 export const OPERATIONS: Readonly<Record<TunableOperation, Tunable>> = {
-  fill: elementwise(FILL, ({ y, on }) => fill(y, 1, on), "elementwise", fillDType),
-  add: elementwise(BINARY.add, ({ x, y, on }) => add(x, x, y, on)),
-  multiply: elementwise(BINARY.multiply, ({ x, y, on }) => multiply(x, x, y, on)),
-  scale: elementwise(SCALE, ({ x, y, on }) => scale(x as Floats, 0.5, y as Floats, on), "floating"),
-  axpy: elementwise(
-    AXPY,
-    ({ x, y, on }) => axpy(SMALL_FACTOR, x as Floats, y as Floats, on),
+  fill: elementwise(FILL, ({ y, on }) => fill(y.context, y, 1, on), "elementwise", fillDType),
+  add: elementwise(BINARY.add, ({ x, y, on }) => add(x.context, x, x, y, on)),
+  multiply: elementwise(BINARY.multiply, ({ x, y, on }) => multiply(x.context, x, x, y, on)),
+  scale: elementwise(
+    SCALE,
+    ({ x, y, on }) => scale(x.context, x as Floats, 0.5, y as Floats, on),
     "floating",
   ),
-  sum: reduction(SUM_PARTIAL, ({ x, total, on }) => sum(x, total, on)),
-  min: reduction(EXTREMUM.min, ({ x, extremum, on }) => min(x, extremum, on)),
-  max: reduction(EXTREMUM.max, ({ x, extremum, on }) => max(x, extremum, on)),
-  moments: reduction(MOMENTS_PARTIAL, ({ x, pair, on }) => moments(x, pair, on)),
+  axpy: elementwise(
+    AXPY,
+    ({ x, y, on }) => axpy(x.context, SMALL_FACTOR, x as Floats, y as Floats, on),
+    "floating",
+  ),
+  sum: reduction(SUM_PARTIAL, ({ x, total, on }) => sum(x.context, x, total, on)),
+  min: reduction(EXTREMUM.min, ({ x, extremum, on }) => min(x.context, x, extremum, on)),
+  max: reduction(EXTREMUM.max, ({ x, extremum, on }) => max(x.context, x, extremum, on)),
+  moments: reduction(MOMENTS_PARTIAL, ({ x, pair, on }) => moments(x.context, x, pair, on)),
   histogram: reduction(
     HISTOGRAM.shared,
-    ({ x, counts, on }) => histogram(x, counts, { low: 0, high: counts.length, ...on }),
+    ({ x, counts, on }) => histogram(x.context, x, counts, { low: 0, high: counts.length, ...on }),
     HISTOGRAM_STEP_BYTES,
   ),
 };
@@ -365,7 +369,7 @@ export function operandsOf(
   const x = allocate(dtype, elements);
   const y = allocate(dtype, elements);
   for (let index = 0; index < Math.min(VALUES, elements); index++) {
-    fill(x.view(index, index + 1), (index * STRIDE) % VALUES, on);
+    fill(x.context, x.view(index, index + 1), (index * STRIDE) % VALUES, on);
   }
   for (let done = VALUES; done < elements; done *= 2) {
     const length = Math.min(done, elements - done);

@@ -11,15 +11,11 @@
 import { ARGUMENT, OPERAND } from "../../ffi/command_block.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { launchAddress } from "../../memory/device_buffer.ts";
+import { mayAddress } from "../../memory/pool/device_pools.ts";
 import { bytesPerElement, integerRange } from "../../memory/dtype.ts";
 import { frees } from "../../memory/allocation.ts";
 import type { Stream } from "../../stream/stream.ts";
-import {
-  isDeviceMemory,
-  isSameLocation,
-  type MemoryLocation,
-  type ReadonlyDeviceMemory,
-} from "./device_memory.ts";
+import { isDeviceMemory, type MemoryLocation, type ReadonlyDeviceMemory } from "./device_memory.ts";
 import { bitsOf, encodingError, type EncodingProblem, tryEncode } from "./encoding.ts";
 import {
   type KernelParameter,
@@ -260,8 +256,10 @@ function addressOf(
   }
   if (dtype !== undefined && memory.dtype !== dtype) return `${expected}: it is ${memory.dtype}`;
   if (memory.disposed) return `${expected}: it is disposed`;
-  if (!isSameLocation(memory.context, location)) {
-    return `memory of ${location.label}: it is memory of ${memory.context.label}`;
+  if (!mayAddress(location, memory.context)) {
+    const isPeer = memory.context.library === location.library;
+    const peers = isPeer ? ", or of a device to which enablePeerAccess() gave it access" : "";
+    return `memory of ${location.label}${peers}: it is memory of ${memory.context.label}`;
   }
   if (memory.readOnly === true && !isConst) {
     return `writable, as the kernel takes ${parameterTypeText(parameter)}: it is read-only`;

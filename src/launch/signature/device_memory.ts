@@ -61,11 +61,6 @@ export function isDeviceMemory(value: unknown): value is ReadonlyDeviceMemory {
   return isDType(dtype) && typeof context === "object" && context !== null && "address" in value;
 }
 
-/** Whether two locations are the same device of the same library. */
-export function isSameLocation(one: MemoryLocation, other: MemoryLocation): boolean {
-  return one.library === other.library && one.ordinal === other.ordinal;
-}
-
 /**
  * The bytes of the device memory among a launch's arguments, each memory once: the traffic of a
  * kernel that reads or writes every byte of it once.

@@ -174,6 +174,16 @@ export function shareWith(device: DevicePlace, accessor: number): void {
   accessors.add(accessor);
 }
 
+/** Whether memory is of a device, or of one that has shared its memory with the device. */
+export function mayAddress(
+  accessor: { readonly library: object; readonly ordinal: number },
+  { library, ordinal }: { readonly library: object; readonly ordinal: number },
+): boolean {
+  if (library !== accessor.library) return false;
+  return ordinal === accessor.ordinal ||
+    devices.get(library as NativeLibrary)?.get(ordinal)?.accessors.has(accessor.ordinal) === true;
+}
+
 function shareMapping({ library, ordinal }: DevicePlace, address: number, bytes: number): void {
   for (const accessor of poolsOn({ library, ordinal }).accessors) {
     shareMemory(library, ordinal, accessor, address, bytes);

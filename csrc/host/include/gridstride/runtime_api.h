@@ -26,7 +26,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int length, int device);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
-// All devices are peers of one another: they live in one address space.
+// Devices are peers unless their cudaDevAttrMultiGpuBoardGroupID differ: all live in one address
+// space.
 cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer);
 // Bookkeeping only: a kernel reaches the memory of every device, enabled or not.
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags);
