@@ -57,6 +57,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/host/include/cuda_fp8.h",
   "csrc/host/include/cuda_runtime.h",
   "csrc/host/include/cuda_runtime_api.h",
+  "csrc/host/include/curand_kernel.h",
   "csrc/host/include/device_launch_parameters.h",
   "csrc/host/include/driver_types.h",
   "csrc/host/include/gridstride/atomics.h",

@@ -26,6 +26,7 @@ import { type HostRun, runHostProgram, withCompileDirectory } from "./host_direc
 import { loweredName, sealedImage, wrapperText } from "./host_image.ts";
 import { dependencyFlags, hostOptions, includedFiles, untrackedFiles } from "./host_options.ts";
 import { identityOf } from "./includes.ts";
+import { explainMissingFeatures } from "./missing_features.ts";
 import {
   findHostProgram,
   type HostHeaders,
@@ -181,7 +182,9 @@ export class HostCompiler implements Compiler {
           (run.signal === "SIGKILL" ? ", as the system does when memory runs out" : ""),
       );
     }
-    const diagnostics = readHostDiagnostics(run.output, request, context, files);
+    const diagnostics = explainMissingFeatures(
+      readHostDiagnostics(run.output, request, context, files),
+    );
     if (!run.success) {
       const log = run.output.replaceAll(`${directory}/`, "");
       throw new CompileError(request.name, version.label, diagnostics, log);

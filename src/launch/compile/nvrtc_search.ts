@@ -266,10 +266,7 @@ export function searchToolkitHeaders(
   const homes = ["CUDA_HOME", "CUDA_PATH"].map((variable) => environment(variable) ?? "");
   const parent = dirname(dirname(library));
   const directories = [
-    // Before CUDA 13 each part of the toolkit is a Python package of its own.
-    ...(isAbsolute(library)
-      ? [parent, join(dirname(parent), "cuda_runtime"), join(dirname(parent), "cuda_cccl")]
-      : []),
+    ...(isAbsolute(library) ? [parent, join(dirname(parent), "cuda_runtime")] : []),
     ...homes.filter((home) => isAbsolute(home)),
     ...installedToolkits(root),
     join(root, "usr"),
@@ -277,11 +274,16 @@ export function searchToolkitHeaders(
   const unique = new Map(directories.toReversed().map((path) => [realPath(path), path]));
   const found = directories.filter((path) => unique.get(realPath(path)) === path)
     .map((path) => ({ path, version: versionIn(path) }));
+  // CUDA 13 keeps libcu++ and CUB in a directory of their own.
+  const fitting = found.filter(({ version }) => version === wanted)
+    .flatMap(({ path }) => [path, join(path, "cccl")]);
+  // Before CUDA 13 each part of the toolkit is a Python package of its own, some without a version.
+  const parts = fitting.length > 0 && isAbsolute(library)
+    ? ["cuda_cccl", "curand"].map((name) => join(dirname(parent), name, "include"))
+    : [];
   return {
     wanted,
-    // CUDA 13 keeps libcu++ and CUB in a directory of their own.
-    fitting: found.filter(({ version }) => version === wanted)
-      .flatMap(({ path }) => [path, join(path, "cccl")]),
+    fitting: [...fitting, ...parts.filter((path) => namesIn(path) !== undefined)],
     others: found.flatMap(({ path, version = wanted }) =>
       version === wanted ? [] : [{ path, version }]
     ),
@@ -319,7 +321,8 @@ export function absentHeader(
       `CUDA ${elsewhere.version}`;
   }
   const own = ["the headers of the request", ...directories, "the standard headers of Gridstride"];
-  const places = `it is not in ${[...own, ...fitting].join(", ")}`;
+  const part = header.startsWith("curand") ? " (`pip install nvidia-curand` installs it)" : "";
+  const places = `it is not in ${[...own, ...fitting].join(", ")}${part}`;
   if (fitting.length > 0) return places;
   const tried = absent.length === 0 ? "" : `: not in ${absent.join(", ")}`;
   return `${places}, and there are no headers of CUDA ${wanted} on this machine${tried}`;

@@ -150,7 +150,8 @@ class HostCodeFinder {
       if (namespaces.length === 0 && this.#text(parameters - 1) === "main") return true;
       if (!isCommon && !words.has("consteval")) return true;
     } else if (kind === "variable") {
-      if (!isCommon && !words.has("const") && !isInstantiation) return true;
+      const isReference = words.has("texture") || words.has("surface");
+      if (!isCommon && !words.has("const") && !isInstantiation && !isReference) return true;
     } else return this.#hostName(first, last) !== undefined;
     const launches = this.#find(
       first,

@@ -159,6 +159,7 @@ Deno.test("searchToolkitHeaders() sorts directories by version", () => {
     "/python/nvidia/cu13/lib/libnvrtc.so.13": "",
     "/python/nvidia/cu13/include/nvrtc.h": "",
     "/python/nvidia/cuda_runtime/include/cuda_runtime_api.h": runtime(13000),
+    "/python/nvidia/curand/include/curand_kernel.h": "",
     "/home/include/cuda_runtime_api.h": runtime(12090),
     "/usr/local/cuda-13.0/include/cuda_runtime_api.h": runtime(13000),
     "/usr/include/cuda_runtime_api.h": "no version",
@@ -174,15 +175,18 @@ Deno.test("searchToolkitHeaders() sorts directories by version", () => {
   );
   assertEquals(
     fitting,
-    ["python/nvidia/cuda_runtime", "usr/local/cuda"].flatMap((home) => [
-      `${root}/${home}/include`,
-      `${root}/${home}/include/cccl`,
-    ]),
+    [
+      ...["python/nvidia/cuda_runtime", "usr/local/cuda"].flatMap((home) => [
+        `${root}/${home}/include`,
+        `${root}/${home}/include/cccl`,
+      ]),
+      `${root}/python/nvidia/curand/include`,
+    ],
   );
+  assert(holdsHeader(fitting, "curand_kernel.h"));
   assertEquals(others, [{ path: `${root}/home/include`, version: "12.9" }]);
   assertEquals(absent, [
     `${root}/python/nvidia/cu13/include (no CUDA headers)`,
-    `${root}/python/nvidia/cuda_cccl/include (no CUDA headers)`,
     `${root}/usr/include (no CUDA headers)`,
   ]);
 });
