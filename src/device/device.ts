@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { requireInstance, requireObject, trueArray } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
 import {
@@ -285,9 +285,9 @@ export class Device implements Disposable {
   ): DeviceBuffer {
     const context = this.#use();
     requireObject(options, "options", "upload");
-    const isArray = ArrayBuffer.isView(array);
-    const dtype = options.dtype ?? (isArray ? dtypeOf(array) as DType | undefined : undefined);
-    if (!isArray || dtype === undefined) {
+    const dtype = options.dtype ?? dtypeOf(array) as DType | undefined;
+    const elements = trueArray(array);
+    if (elements === undefined || dtype === undefined) {
       throw new TypeError(
         "Cannot upload as array must be a typed array with an element type of its own, or one " +
           `that options.dtype names: it is ${describeValue(array)}`,
@@ -295,7 +295,7 @@ export class Device implements Disposable {
     }
     const { stream } = options;
     const choice = stream === undefined ? {} : { stream };
-    const buffer = DeviceBuffer.allocate(context, dtype, array.length, choice);
+    const buffer = DeviceBuffer.allocate(context, dtype, elements.length, choice);
     try {
       buffer.copyFrom(array, options);
     } catch (error) {

@@ -98,6 +98,51 @@ export function checkInt32(value: number, name: string, action: string): number 
   return checkInteger(value, name, action, -2147483648, 2147483647);
 }
 
+/** A getter of typed arrays or buffers as it is now: no array and no later write overrides it. */
+function getterOf<T>(prototype: object, name: PropertyKey): (object: unknown) => T {
+  return Function.prototype.call.bind(Object.getOwnPropertyDescriptor(prototype, name)!.get!);
+}
+
+const TYPED_ARRAY: object = Object.getPrototypeOf(Uint8Array.prototype);
+const kindOf = getterOf<string | undefined>(TYPED_ARRAY, Symbol.toStringTag);
+const bufferOf = getterOf<ArrayBufferLike>(TYPED_ARRAY, "buffer");
+const byteOffsetOf = getterOf<number>(TYPED_ARRAY, "byteOffset");
+const lengthOf = getterOf<number>(TYPED_ARRAY, "length");
+const Bytes = Uint8Array;
+
+/** Keeps a program from replacing the getters of a class that native copies rely on. */
+export function lockProperties(prototype: object, ...names: readonly string[]): void {
+  for (const name of names) Object.defineProperty(prototype, name, { configurable: false });
+}
+
+/** The true length in bytes of a typed array. */
+export const byteLengthOf: (array: ArrayBufferView) => number = getterOf(TYPED_ARRAY, "byteLength");
+
+/**
+ * The true class name, length and memory of a typed array, whatever its own properties or those of a
+ * subclass say; `undefined` for any other value.
+ */
+export function trueArray(value: unknown): {
+  readonly kind: string;
+  readonly length: number;
+  readonly buffer: ArrayBufferLike;
+  readonly byteOffset: number;
+  /** All bytes, as a new view; `undefined` if the memory was transferred, such as to a worker. */
+  readonly bytes: Uint8Array<ArrayBufferLike> | undefined;
+} | undefined {
+  const kind = kindOf(value);
+  if (kind === undefined) return undefined;
+  const array = value as ArrayBufferView;
+  const [buffer, byteOffset, length] = [bufferOf(array), byteOffsetOf(array), lengthOf(array)];
+  let bytes: Uint8Array<ArrayBufferLike> | undefined;
+  try {
+    bytes = new Bytes(buffer, byteOffset, byteLengthOf(array));
+  } catch {
+    // Views of detached memory cannot be made.
+  }
+  return { kind, length, buffer, byteOffset, bytes };
+}
+
 /** Characters of a text from a file that a message shows. */
 const MAX_TEXT = 1000;
 

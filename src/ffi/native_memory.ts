@@ -7,7 +7,7 @@
  * @module
  */
 
-import { checkSize } from "./arguments.ts";
+import { byteLengthOf, checkSize } from "./arguments.ts";
 import { call, callAsync, callStatus, check, statusError, withOperands } from "./check.ts";
 import { PRESSURE, RESULT } from "./command_block.ts";
 import { OutOfMemoryError } from "./cuda_error.ts";
@@ -178,9 +178,10 @@ export function copyToPinned(
 /** Checks the length of a JavaScript buffer, which the native library does not know. */
 function requireRoom(memory: HostMemory, bytes: number, name: string): void {
   checkSize(bytes, "bytes", "copy");
-  if (bytes <= memory.byteLength) return;
+  const length = byteLengthOf(memory);
+  if (bytes <= length) return;
   throw new RangeError(
-    `Cannot copy ${bytes} bytes as ${name} must be at least that long: it has ${memory.byteLength}`,
+    `Cannot copy ${bytes} bytes as ${name} must be at least that long: it has ${length}`,
   );
 }
 

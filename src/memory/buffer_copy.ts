@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { byteLengthOf, requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { defaultStream, Stream } from "../stream/stream.ts";
@@ -14,10 +14,8 @@ import { DeviceBuffer } from "./device_buffer.ts";
 import {
   type AnyTypedArray,
   bytesPerElement,
-  describeArray,
   type DType,
-  isLiveArrayOf,
-  typedArrayName,
+  requireArrayOf,
   type TypedArrayOf,
 } from "./dtype.ts";
 import {
@@ -62,28 +60,21 @@ function refuseStaging(context: DeviceContext, stream: Stream, action: string): 
 }
 
 /**
- * The bytes of an array, as a new view: native code relies on its length, and the length property of
- * the array may be overridden.
- */
-function bytesOf(array: ArrayBufferView): Uint8Array<ArrayBufferLike> {
-  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
-}
-
-/**
  * Enqueues a copy of a JavaScript array to the device. The array may be changed at once: this
  * returns after its bytes are staged or, if too large to stage, copied.
  */
-function upload(destination: DeviceRange, source: ArrayBufferView, stream: Stream): void {
-  const elements = bytesOf(source);
-  const bytes = elements.byteLength;
+function upload(
+  { context, address, byteLength: bytes }: DeviceRange,
+  elements: Uint8Array<ArrayBufferLike>,
+  stream: Stream,
+): void {
   if (bytes === 0) return;
-  refuseStaging(destination.context, stream, "copy an array to a buffer");
-  const area = stagingArea(destination.context);
+  refuseStaging(context, stream, "copy an array to a buffer");
+  const area = stagingArea(context);
   const slab = area.tryTake(bytes);
-  if (slab === undefined) return copyArrayToDevice(stream, destination.address, elements);
+  if (slab === undefined) return copyArrayToDevice(stream, address, elements, bytes);
   try {
     slab.pinned.bytes.set(elements);
-    const { address } = destination;
     slab.carry(stream, () => enqueueFromPinned(stream, address, placeOf(slab), bytes));
   } finally {
     if (!area.keeps(slab)) slab.close();
@@ -99,13 +90,11 @@ function placeOf(slab: StagingSlab): PinnedPlace {
  * event loop.
  */
 async function download(
-  destination: ArrayBufferView,
+  target: Uint8Array<ArrayBufferLike>,
   source: DeviceRange,
   stream: Stream,
 ): Promise<void> {
-  const target = bytesOf(destination);
-  const expected = target.byteLength;
-  const { context } = source;
+  const { context, byteLength: expected } = source;
   refuseStaging(context, stream, COPY_OUT);
   const area = stagingArea(context);
   // The device must not close while its copies run.
@@ -124,7 +113,7 @@ async function download(
   }).toArray();
   for (const { slab, offset, bytes } of pieces) {
     await slab.done();
-    if (target.byteLength !== expected) throw lostTarget(expected, target.byteLength);
+    if (byteLengthOf(target) !== expected) throw lostTarget(expected, byteLengthOf(target));
     target.set(slab.pinned.bytes.subarray(0, bytes), offset);
   }
 }
@@ -178,8 +167,9 @@ export function copyInto<D extends DType>(
     source.recordStream(stream);
     return copyBetween(target, source, target.byteLength, stream);
   }
-  requireArray(source, buffer.dtype, "source");
-  upload(rangeOf(buffer, stream, source.length, options.offset, INTO), source, stream);
+  const { offset } = options;
+  const bytes = requireArray(source, buffer.dtype, "source");
+  upload(rangeOf(buffer, stream, elementsIn(bytes, buffer), offset, INTO), bytes, stream);
 }
 
 /** Copies a buffer into a typed array; see `DeviceBuffer.copyTo()`. */
@@ -188,8 +178,8 @@ export async function copyOut<D extends DType>(
   target: TypedArrayOf<D>,
   options: CopyOptions,
 ): Promise<void> {
-  const { range, stream } = sourceOf(buffer, target, options);
-  await download(target, range, stream);
+  const { bytes, range, stream } = sourceOf(buffer, target, options);
+  await download(bytes, range, stream);
 }
 
 /** The blocking twin of {@linkcode copyOut}. */
@@ -198,17 +188,22 @@ export function copyOutSync<D extends DType>(
   target: TypedArrayOf<D>,
   options: CopyOptions,
 ): void {
-  const { range, stream } = sourceOf(buffer, target, options);
+  const { bytes, range, stream } = sourceOf(buffer, target, options);
   if (range.byteLength === 0) return;
   refuseStaging(buffer.context, stream, COPY_OUT);
-  copyDeviceToArray(stream, bytesOf(target), range.address);
+  copyDeviceToArray(stream, bytes, range.address, range.byteLength);
 }
 
 function sourceOf(buffer: DeviceBuffer, target: AnyTypedArray, options: CopyOptions) {
   requireObject(options, "options", FROM);
   const stream = streamFor(buffer.context, options.stream);
-  requireArray(target, buffer.dtype, "target");
-  return { stream, range: rangeOf(buffer, stream, target.length, options.offset, FROM) };
+  const { offset } = options;
+  const bytes = requireArray(target, buffer.dtype, "target");
+  return { bytes, stream, range: rangeOf(buffer, stream, elementsIn(bytes, buffer), offset, FROM) };
+}
+
+function elementsIn(bytes: Uint8Array<ArrayBufferLike>, { dtype }: DeviceBuffer): number {
+  return byteLengthOf(bytes) / bytesPerElement(dtype);
 }
 
 /** A part of a buffer, with the stream recorded as a user. */
@@ -242,15 +237,6 @@ function requireSameDType(source: { readonly dtype: DType }, dtype: DType): void
   );
 }
 
-function requireArray<D extends DType>(
-  array: unknown,
-  dtype: D,
-  name: string,
-): asserts array is TypedArrayOf<D> {
-  if (isLiveArrayOf(array, dtype)) return;
-  throw new TypeError(
-    `Cannot copy as ${name} must be a ${typedArrayName(dtype)}, as the buffer is ${dtype}: it is ${
-      describeArray(array)
-    }`,
-  );
+function requireArray(array: unknown, dtype: DType, name: string): Uint8Array<ArrayBufferLike> {
+  return requireArrayOf(array, dtype, "copy", name, `, as the buffer is ${dtype}`);
 }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { lockProperties, requireInstance, requireObject } from "../ffi/arguments.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
 import type { Stream } from "../stream/stream.ts";
 import { type Allocation, frees } from "./allocation.ts";
@@ -30,6 +30,8 @@ type Origin =
   | { readonly kind: "block"; readonly pool: BlockPool; readonly block: number }
   | { readonly kind: "allocation"; readonly allocation: Allocation }
   | { readonly kind: "view"; readonly root: DeviceBuffer; readonly address: number };
+
+const KEY = Symbol();
 
 // Access to private members for the layers above, which the class does not offer to its users.
 
@@ -73,12 +75,9 @@ export let launchAddress: (value: object, context: object, stream: Stream | unde
  * @category Memory
  */
 export class DeviceBuffer<D extends DType = DType> implements Disposable {
-  /** The device of the memory. */
-  readonly context: DeviceContext;
-  /** The element type. */
-  readonly dtype: D;
-  /** The number of elements. */
-  readonly length: number;
+  readonly #context: DeviceContext;
+  readonly #dtype: D;
+  readonly #length: number;
   readonly #origin: Origin;
   readonly #stream: Stream | undefined;
   #freed = false;
@@ -87,23 +86,29 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   #lastUse: Stream | undefined = undefined;
 
   private constructor(
+    key: symbol,
     context: DeviceContext,
     dtype: D,
     length: number,
     origin: Origin,
     stream: Stream | undefined,
   ) {
-    this.context = context;
-    this.dtype = dtype;
-    this.length = length;
+    if (key !== KEY) {
+      throw new TypeError("Cannot make a DeviceBuffer by new: call device.allocate() instead");
+    }
+    this.#context = context;
+    this.#dtype = dtype;
+    this.#length = length;
     this.#origin = origin;
     this.#stream = stream;
     this.#addressFrees = origin.kind === "block" ? origin.pool.addressFrees : 0;
+    // No property of its own can hide a getter below.
+    Object.preventExtensions(this);
   }
 
   static {
     makeBuffer = (context, dtype, length, origin, stream) =>
-      new DeviceBuffer(context, dtype, length, origin, stream);
+      new DeviceBuffer(KEY, context, dtype, length, origin, stream);
     placeOfBuffer = (buffer) => {
       const root = buffer.#root();
       const origin = root.#origin;
@@ -115,15 +120,37 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     launchAddress = (value, context, stream) => {
       if (!(#origin in value)) return -1;
       const buffer = value as DeviceBuffer;
-      if (buffer.context !== context || buffer.disposed) return -1;
-      if (stream !== undefined && stream !== buffer.stream) buffer.recordStream(stream);
+      const root = buffer.#root();
+      if (buffer.#context !== context || root.#isFreed()) return -1;
+      if (stream !== undefined && stream !== root.#stream) buffer.recordStream(stream);
       return buffer.#address();
     };
+    lockProperties(this.prototype, "context", "dtype", "length", "byteLength", "address");
+  }
+
+  /** Whether a value is a buffer, and not an imitation of one such as a proxy. */
+  static [Symbol.hasInstance](value: unknown): value is DeviceBuffer {
+    return typeof value === "object" && value !== null && #origin in value;
+  }
+
+  /** The device of the memory. */
+  get context(): DeviceContext {
+    return this.#context;
+  }
+
+  /** The element type. */
+  get dtype(): D {
+    return this.#dtype;
+  }
+
+  /** The number of elements. */
+  get length(): number {
+    return this.#length;
   }
 
   /** The size in bytes. */
   get byteLength(): number {
-    return this.length * bytesPerElement(this.dtype);
+    return this.#length * bytesPerElement(this.#dtype);
   }
 
   /**
@@ -264,7 +291,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   #view<E extends DType>(dtype: E, offset: number, length: number): DeviceBuffer<E> {
     const address = this.address === 0 ? 0 : this.address + offset;
     const origin = { kind: "view", root: this.#root(), address } as const;
-    return new DeviceBuffer(this.context, dtype, length, origin, undefined);
+    return new DeviceBuffer(KEY, this.#context, dtype, length, origin, undefined);
   }
 
   /**
@@ -339,6 +366,14 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     this.#freed = true;
     frees.count++;
     origin.pool.free(origin.block);
+  }
+
+  /** The line that `console.log()` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    const { label } = this.#context;
+    return `DeviceBuffer { ${this.#length} ${this.#dtype} on ${label}${
+      this.disposed ? ", disposed" : ""
+    } }`;
   }
 
   /** Frees the memory; see {@linkcode DeviceBuffer.free}. */

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { trueArray } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 
 /**
@@ -252,36 +253,31 @@ export function typedArrayOver<D extends DType, Buffer extends ArrayBufferLike>(
 
 /** The element type implied by a typed array's class, or `undefined`; see {@linkcode DTypeOf}. */
 export function dtypeOf<Elements extends ArrayBufferView>(elements: Elements): DTypeOf<Elements> {
-  const tag = (elements as { readonly [Symbol.toStringTag]?: string })[Symbol.toStringTag];
-  return DTYPE_BY_ARRAY.get(tag ?? "") as DTypeOf<Elements>;
-}
-
-/** Whether a value is an array whose memory was transferred, for example to a worker. */
-function isDetached(value: unknown): boolean {
-  return ArrayBuffer.isView(value) && value.buffer instanceof ArrayBuffer && value.buffer.detached;
-}
-
-/** Describes an argument that should have been an array. */
-export function describeArray(value: unknown): string {
-  return `${describeValue(value)}${isDetached(value) ? " that is detached" : ""}`;
-}
-
-/** Whether a value is a typed array of the class for an element type and is not detached. */
-export function isLiveArrayOf<D extends DType>(
-  value: unknown,
-  dtype: D,
-): value is TypedArrayOf<D> {
-  return holdsDType(value, dtype) && !isDetached(value);
+  return DTYPE_BY_ARRAY.get(trueArray(elements)?.kind ?? "") as DTypeOf<Elements>;
 }
 
 /**
- * Whether a value is a typed array of the class for an element type. A `Uint8ClampedArray`, as used
- * for the pixels of a canvas, holds `uint8`.
+ * The bytes of a typed array that must be of the class for an element type and must not be detached.
+ * A `Uint8ClampedArray`, as used for the pixels of a canvas, holds `uint8`.
+ *
+ * @param action The action, the name of the array, and the reason for the type in the message.
  */
-export function holdsDType<D extends DType>(
+export function requireArrayOf(
   value: unknown,
-  dtype: D,
-): value is TypedArrayOf<D> {
-  return value instanceof storageOf(dtype).array ||
-    (dtype === "uint8" && value instanceof Uint8ClampedArray);
+  dtype: DType,
+  action: string,
+  name: string,
+  reason = "",
+): Uint8Array<ArrayBufferLike> {
+  const array = trueArray(value);
+  const wanted = typedArrayName(dtype);
+  const isRight = array?.kind === wanted ||
+    (dtype === "uint8" && array?.kind === "Uint8ClampedArray");
+  if (isRight && array.bytes !== undefined) return array.bytes;
+  const state = array !== undefined && array.bytes === undefined ? " that is detached" : "";
+  throw new TypeError(
+    `Cannot ${action} as ${name} must be a ${wanted}${reason}: it is ${
+      describeValue(value)
+    }${state}`,
+  );
 }

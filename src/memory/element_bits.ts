@@ -12,15 +12,14 @@
 import { describeValue } from "../ffi/describe_value.ts";
 import {
   bytesPerElement,
-  describeArray,
   type DType,
   type ElementOf,
   type IntegerDType,
   integerRange,
   isIntegerDType,
-  isLiveArrayOf,
-  typedArrayName,
+  requireArrayOf,
   type TypedArrayOf,
+  typedArrayOver,
 } from "./dtype.ts";
 
 /** The floating element types narrower than `float32`. */
@@ -193,11 +192,13 @@ const CONVERSIONS: {
   },
 };
 
-function requireElements(source: unknown, dtype: DType, action: string): void {
-  if (isLiveArrayOf(source, dtype)) return;
-  throw new TypeError(
-    `Cannot ${action} as source must be a ${typedArrayName(dtype)}: it is ${describeArray(source)}`,
-  );
+function requireElements<D extends DType>(
+  source: unknown,
+  dtype: D,
+  action: string,
+): TypedArrayOf<D> {
+  const { buffer, byteOffset, length } = requireArrayOf(source, dtype, action, "source");
+  return typedArrayOver(dtype, buffer, byteOffset, length / bytesPerElement(dtype));
 }
 
 function requireNarrowFloat(dtype: string): void {
@@ -223,9 +224,9 @@ function requireNarrowFloat(dtype: string): void {
 export function narrowFromFloat32<
   D extends "float16" | "bfloat16" | "float8_e4m3" | "float8_e5m2",
 >(dtype: D, source: Float32Array): TypedArrayOf<D, ArrayBuffer> {
-  requireElements(source, "float32", "narrow float32");
+  const elements = requireElements(source, "float32", "narrow float32");
   requireNarrowFloat(dtype);
-  return CONVERSIONS[dtype].narrow(source);
+  return CONVERSIONS[dtype].narrow(elements);
 }
 
 /**
@@ -236,8 +237,7 @@ export function widenToFloat32<
   D extends "float16" | "bfloat16" | "float8_e4m3" | "float8_e5m2",
 >(dtype: D, source: TypedArrayOf<D>): Float32Array<ArrayBuffer> {
   requireNarrowFloat(dtype);
-  requireElements(source, dtype, "widen to float32");
-  return CONVERSIONS[dtype].widen(source);
+  return CONVERSIONS[dtype].widen(requireElements(source, dtype, "widen to float32"));
 }
 
 /** The bit pattern of an element of type `D`: a `bigint` for 64-bit types. */

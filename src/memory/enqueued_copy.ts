@@ -97,17 +97,25 @@ export function enqueueToPinned(
 }
 
 /** Copies an array to the device of a stream, blocking this thread. */
-export function copyArrayToDevice(stream: Stream, destination: number, source: HostMemory): void {
+export function copyArrayToDevice(
+  stream: Stream,
+  destination: number,
+  source: HostMemory,
+  bytes: number,
+): void {
   const { context: { library, ordinal }, id } = stream;
-  const bytes = source.byteLength;
   const copy = () => copyToDeviceSync(library, ordinal, id, destination, source, bytes);
   report(stream, "hostToDevice", "pageable", bytes, copy);
 }
 
 /** Copies from the device of a stream to an array, blocking this thread. */
-export function copyDeviceToArray(stream: Stream, destination: HostMemory, source: number): void {
+export function copyDeviceToArray(
+  stream: Stream,
+  destination: HostMemory,
+  source: number,
+  bytes: number,
+): void {
   const { context: { library, ordinal }, id } = stream;
-  const bytes = destination.byteLength;
   const copy = () => copyToHostSync(library, ordinal, id, destination, source, bytes);
   report(stream, "deviceToHost", "pageable", bytes, copy);
 }

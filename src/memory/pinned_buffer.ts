@@ -77,6 +77,7 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
     this.dtype = dtype;
     this.length = length;
     this.array = typedArrayOver(dtype, this.#slab.bytes.buffer, 0, length);
+    Object.freeze(this);
   }
 
   /** Whether the memory is unpinned. */

@@ -39,6 +39,7 @@ const exported: Members = PUBLIC;
 
 const SYMBOLS: ReadonlyMap<string, symbol> = new Map([
   ["[Symbol.dispose]", Symbol.dispose],
+  ["[Symbol.hasInstance]", Symbol.hasInstance],
   ["[Symbol.asyncDispose]", Symbol.asyncDispose],
 ]);
 

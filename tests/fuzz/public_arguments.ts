@@ -137,7 +137,7 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   ...withoutArguments("Event", "id disposed", "query done doneSync [Symbol.dispose]"),
   ...withoutArguments(
     "DeviceBuffer",
-    "address byteLength disposed stream",
+    "context dtype length address byteLength disposed stream",
     "free [Symbol.dispose]",
   ),
   ...withoutArguments("PinnedBuffer", "disposed", "[Symbol.dispose]"),
@@ -223,6 +223,7 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "method Event.elapsedSince": takes(reference("event", [0])),
 
   "static DeviceBuffer.allocate": takes(context, dtype, size, placement),
+  "static DeviceBuffer.[Symbol.hasInstance]": takes(fc.oneof(buffer, fc.anything())),
   "static DeviceBuffer.fromAddress": takes(
     address,
     foreignBytes,

@@ -6,10 +6,10 @@ import {
   type DType,
   dtypeOf,
   DTYPES,
-  holdsDType,
   isDType,
   isFloatDType,
   isIntegerDType,
+  requireArrayOf,
   typedArrayOver,
 } from "../../src/memory/dtype.ts";
 
@@ -96,12 +96,14 @@ Deno.test("dtypeOf() has the dtype as its type", () => {
   assertEquals([uint16, uint64], ["uint16", "uint64"]);
 });
 
-Deno.test("holdsDType() accepts every array of the right kind, whatever its bits mean", () => {
+Deno.test("requireArrayOf() accepts every array of the right kind, whatever its bits mean", () => {
   for (const held of DTYPES) {
     for (const asked of DTYPES) {
       const same = EXPECTED.find(([dtype]) => dtype === held)![2] ===
         EXPECTED.find(([dtype]) => dtype === asked)![2];
-      assertEquals(holdsDType(createTypedArray(held, 1), asked), same, `${held} ${asked}`);
+      const check = () => requireArrayOf(createTypedArray(held, 1), asked, "copy", "source");
+      if (same) assertEquals(check().length, bytesPerElement(asked));
+      else assertThrows(check, TypeError, `as source must be a`, `${held} ${asked}`);
     }
   }
 });

@@ -15,8 +15,9 @@ const ORDER: readonly (readonly string[])[] = [
   ["lab"],
 ];
 
-/** Imports nothing but types: it also runs without a native library. */
+/** Imports nothing but types and checks of arguments: it also runs without a native library. */
 const ANALYSIS = "src/lab/analysis/";
+const ARGUMENT_CHECKS = "src/ffi/arguments.ts";
 
 /** The public entries, which are all that the command line may import besides itself. */
 const PUBLIC: readonly string[] = Object.values(
@@ -35,7 +36,9 @@ function rank(layer: string): number {
 function importProblem(from: string, target: string, typesOnly: boolean): string | undefined {
   const layer = layerOf(from);
   const other = layerOf(target);
-  if (from.startsWith(ANALYSIS) && !target.startsWith(ANALYSIS)) {
+  if (
+    from.startsWith(ANALYSIS) && !target.startsWith(ANALYSIS) && target !== ARGUMENT_CHECKS
+  ) {
     return typesOnly ? undefined : "lab/analysis imports nothing but types";
   }
   if (layer === undefined || layer === other) return undefined;

@@ -11,7 +11,6 @@ import {
   indexList,
   overlap,
   requireTypedArray,
-  typedArrayKind,
   type WordArray,
   wordsOf,
 } from "./index_batch.ts";
@@ -172,21 +171,21 @@ export class DataLayout {
     into: T | undefined,
     isForward: boolean,
   ): T {
-    this.#check(action, "data", data);
-    const target = into ?? data.slice() as T;
+    const plain = this.#check(action, "data", data);
+    const target = into ?? plain.slice() as T;
+    const plainTarget = this.#check(action, "into", target);
     if (into !== undefined) {
-      this.#check(action, "into", into);
-      const [from, to] = [typedArrayKind(data), typedArrayKind(into)];
+      const [from, to] = [plain[Symbol.toStringTag], plainTarget[Symbol.toStringTag]];
       if (from !== to) {
         throw new TypeError(
           `Cannot ${action} as into must be of the kind of data, ${from}: it is of ${to}`,
         );
       }
-      if (overlap(data, into)) {
+      if (overlap(plain, plainTarget)) {
         throw new TypeError(`Cannot ${action} as into must not share memory with data: it does`);
       }
     }
-    const [from, to] = [wordsOf(data), wordsOf(target)];
+    const [from, to] = [wordsOf(plain), wordsOf(plainTarget)];
     const { placeOf, originOf, move } = this.#mapping;
     if (move !== undefined) {
       move(from, to, isForward);
@@ -198,13 +197,12 @@ export class DataLayout {
     return target;
   }
 
-  #check(action: string, name: string, data: IndexArray): void {
-    requireTypedArray(action, name, data);
-    if (data.length !== this.length) {
-      throw new RangeError(
-        `Cannot ${action} as ${name} must have ${this.length} elements: it has ${data.length}`,
-      );
-    }
+  #check<T extends IndexArray>(action: string, name: string, data: T): T {
+    const plain = requireTypedArray(action, name, data);
+    if (plain.length === this.length) return plain;
+    throw new RangeError(
+      `Cannot ${action} as ${name} must have ${this.length} elements: it has ${plain.length}`,
+    );
   }
 
   #requireTable(): void {

@@ -9,6 +9,7 @@
  * @module
  */
 
+import { trueArray } from "../../ffi/arguments.ts";
 import { describeInput, rangeError, typeError } from "./arguments.ts";
 
 /** Indices: a typed array, or anything iterable of numbers, bigints and typed arrays. */
@@ -39,11 +40,12 @@ export class IndexBatch {
 
   /** Adds indices; throws if a value is not one, after adding those before it. */
   addAll(indices: unknown): void {
-    if (typedArrayKind(indices) !== undefined) {
-      this.#addArray(indices as IndexArray);
-    } else if (typeof indices === "object" && indices !== null && Symbol.iterator in indices) {
+    const array = plainArray(this.#action, "indices", indices);
+    if (array !== undefined) this.#addArray(array);
+    else if (typeof indices === "object" && indices !== null && Symbol.iterator in indices) {
       for (const item of indices as Iterable<unknown>) {
-        if (typedArrayKind(item) !== undefined) this.#addArray(item as IndexArray);
+        const part = plainArray(this.#action, "indices", item);
+        if (part !== undefined) this.#addArray(part);
         else this.#addOne(item);
       }
     } else {
@@ -60,8 +62,7 @@ export class IndexBatch {
   }
 
   #addArray(array: IndexArray): void {
-    requireAttached(this.#action, "indices", array);
-    const isChecked = UNSIGNED.includes(typedArrayKind(array)!);
+    const isChecked = UNSIGNED.includes(array[Symbol.toStringTag]);
     for (let from = 0; from < array.length;) {
       const count = Math.min(BATCH - this.#count, array.length - from);
       const part = array.subarray(from, from + count);
@@ -118,11 +119,10 @@ export function indexList(
   if (length > MAX_ELEMENTS) {
     throw rangeError(action, "the array", `have at most ${MAX_ELEMENTS} elements`, length);
   }
-  if (typedArrayKind(indices) === "Uint32Array") {
-    const list = indices as Uint32Array;
-    requireAttached(action, "indices", list);
-    requireBelow(action, list, 0, length);
-    return list;
+  const array = plainArray(action, "indices", indices);
+  if (array instanceof Uint32Array) {
+    requireBelow(action, array, 0, length);
+    return array;
   }
   const pieces: Uint32Array[] = [];
   let count = 0;
@@ -132,7 +132,7 @@ export function indexList(
     pieces.push(new Uint32Array(piece));
     count += size;
   });
-  batch.addAll(indices);
+  batch.addAll(array ?? indices);
   batch.flush();
   const list = new Uint32Array(count);
   let end = 0;
@@ -173,25 +173,42 @@ export type IndexArray =
 
 export type WordArray = Uint8Array | Uint16Array | Int32Array | BigUint64Array;
 
-/** The class name of a typed array; undefined for any other value. */
-export function typedArrayKind(value: unknown): string | undefined {
-  const isArray = ArrayBuffer.isView(value) && !(value instanceof DataView);
-  return isArray ? (value as IndexArray)[Symbol.toStringTag] : undefined;
-}
+const CLASSES = {
+  Int8Array,
+  Uint8Array,
+  Uint8ClampedArray,
+  Int16Array,
+  Uint16Array,
+  Int32Array,
+  Uint32Array,
+  Float16Array,
+  Float32Array,
+  Float64Array,
+  BigInt64Array,
+  BigUint64Array,
+};
 
-/** Throws a `TypeError` if the memory of a typed array was transferred away. */
-export function requireAttached(action: string, name: string, { buffer }: IndexArray): void {
-  if (buffer instanceof ArrayBuffer && buffer.detached) {
+/**
+ * The elements of a typed array as a plain view, whatever a subclass says of them; `undefined` for any
+ * other value.
+ *
+ * @throws {TypeError} If its memory was transferred away.
+ */
+export function plainArray(action: string, name: string, value: unknown): IndexArray | undefined {
+  const array = trueArray(value);
+  if (array === undefined) return undefined;
+  if (array.bytes === undefined) {
     throw new TypeError(`Cannot ${action} as the memory of ${name} was transferred away`);
   }
+  const { kind, buffer, byteOffset, length } = array;
+  return new CLASSES[kind as keyof typeof CLASSES](buffer as ArrayBuffer, byteOffset, length);
 }
 
-/** Throws a `TypeError` unless an argument is a typed array with memory. */
-export function requireTypedArray(action: string, name: string, value: unknown): void {
-  if (typedArrayKind(value) === undefined) {
-    throw typeError(action, name, "a typed array", value);
-  }
-  requireAttached(action, name, value as IndexArray);
+/** The plain view of an argument that must be a typed array with memory. */
+export function requireTypedArray<T extends IndexArray>(action: string, name: string, value: T): T {
+  const array = plainArray(action, name, value);
+  if (array !== undefined) return array as T;
+  throw typeError(action, name, "a typed array", value);
 }
 
 /** The elements of an array as integers, in its memory. */

@@ -123,17 +123,17 @@ export function optimizeLayout<T extends IndexArray>(
   indices: AccessIndices,
   options: LayoutOptions = {},
 ): OptimizedLayout<T> {
-  requireTypedArray(ACTION, "data", data);
-  checkOptions(options, data.length);
+  const { length, BYTES_PER_ELEMENT } = requireTypedArray(ACTION, "data", data);
+  checkOptions(options, length);
   const { offset = 0, layouts = KINDS, minimumGain = 1.05 } = options;
-  const list = indexList(ACTION, indices, data.length);
+  const list = indexList(ACTION, indices, length);
   const analyze = (accesses: Uint32Array) =>
-    analyzeAccess(accesses, { elementBytes: data.BYTES_PER_ELEMENT, offset });
+    analyzeAccess(accesses, { elementBytes: BYTES_PER_ELEMENT, offset });
   const before = analyze(list);
   const touched = `a request touches ${sectorsOf(before)}`;
   const unchanged = (reason: string): OptimizedLayout<T> => {
     const same = (index: number) => index;
-    const map = makeLayout("unchanged", data.length, { placeOf: same, originOf: same });
+    const map = makeLayout("unchanged", length, { placeOf: same, originOf: same });
     const undo = (other: T = data) => map.undo(other);
     const result = { layout: map.kind, data, indices: list, map, before, after: before };
     return { ...result, gain: 1, reason, undo };

@@ -121,6 +121,8 @@ export class ArgumentWriter {
       const value = args[index];
       if (value !== written[index]) written[index] = this.#take(index, value);
     }
+    // Addresses may have been written before a getter of a later argument freed memory.
+    if (frees.count !== this.#returns) this.#refuseFreed();
   }
 
   #forgetMemory(): void {
@@ -197,7 +199,6 @@ export class ArgumentWriter {
       default: {
         const offset = slot * this.#slots.BYTES_PER_ELEMENT;
         const problem = tryEncode(parameter.type, value, this.#bytes, offset);
-        this.#requireNoReturn();
         if (problem !== undefined) throw this.#error(index, problem);
         return NOTHING;
       }
@@ -223,9 +224,7 @@ export class ArgumentWriter {
     this.#hasRaw ||= isRaw;
   }
 
-  /** Addresses of the same launch may have been written before its getters freed memory. */
-  #requireNoReturn(): void {
-    if (frees.count === this.#returns) return;
+  #refuseFreed(): never {
     throw new TypeError(
       `Cannot launch ${this.#signature.name} as a getter of its arguments has freed memory: ` +
         "read its values before the launch",
@@ -238,7 +237,6 @@ export class ArgumentWriter {
     if (stream !== undefined && this.#stream !== undefined && stream !== this.#stream) {
       memory.recordStream?.(this.#stream);
     }
-    this.#requireNoReturn();
   }
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkSize, requireObject } from "../../ffi/arguments.ts";
+import { checkSize, requireObject, trueArray } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import { synchronizeDevice } from "../../ffi/native_device.ts";
@@ -121,12 +121,13 @@ async function sendChunks(
       if (await Promise.race([coming, nextTurn()]) === undefined) target.send(task);
       const { done, value } = await coming;
       if (done || task.failure.aborted) break;
-      if (!(value instanceof Uint8Array)) {
+      const chunk = trueArray(value);
+      if (chunk?.kind !== "Uint8Array") {
         throw new TypeError(
           `Cannot ${ACTION} as its chunks must be of Uint8Array: one is ${describeValue(value)}`,
         );
       }
-      await target.add(task, value);
+      await target.add(task, chunk.bytes ?? new Uint8Array());
     }
     target.send(task);
   } finally {
