@@ -34,6 +34,12 @@ export const KERNELS: readonly { signature: string; rules: readonly ArgumentRule
       "nine(float* x, bool b, size_t n, float a, float4 v, int i, int j, half h, const float* y)",
     rules: ["pointer", "truth", "wide", "number", "float4", "number", "number", "half", "pointer"],
   },
+  {
+    signature: `pointers(${
+      Array.from({ length: 9 }, (_, index) => `float* p${index}`).join(", ")
+    })`,
+    rules: new Array<ArgumentRule>(9).fill("pointer"),
+  },
 ];
 
 /** `struct Weights { float scale; int shift[2]; }`. */

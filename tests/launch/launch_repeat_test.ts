@@ -4,7 +4,7 @@
  */
 
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
-import { defineStruct, DeviceBuffer, openDevice } from "../../mod.ts";
+import { defineStruct, DeviceBuffer, occupancyOf, openDevice } from "../../mod.ts";
 import { listen } from "../../src/stream/activity.ts";
 import { device } from "../support/device.ts";
 
@@ -31,6 +31,10 @@ const module = await device.compile(
     out[3] = x == nullptr ? -1 : x[0];
     out[4] = gridDim.x * 1000.0 + blockDim.x;
   }
+  extern "C" __global__ void nine(${
+    Array.from({ length: 9 }, (_, i) => `float* p${i}`).join(", ")
+  }) {}
+  extern "C" __global__ void rest() {}
   extern "C" __global__ void weigh(float* out, Weight weight) {
     out[blockIdx.x] = weight.value;
   }`,
@@ -188,6 +192,39 @@ Deno.test("launch() refuses memory that was freed since the last launch, however
     }
   }
   bytes.free();
+});
+
+Deno.test("launch() refuses freed memory at every position", () => {
+  const kernel = module.kernel("nine");
+  const buffers = Array.from({ length: 9 }, () => device.allocate("float32", 4));
+  const launch = () => kernel.launch(one, ...buffers);
+  for (const [index, buffer] of buffers.entries()) {
+    launch();
+    launch();
+    buffer.free();
+    assertThrows(launch, TypeError, `p${index} (${index + 1} of 9)`);
+    buffers[index] = device.allocate("float32", 4);
+  }
+  for (const buffer of buffers) buffer.free();
+});
+
+Deno.test("launch() lets cooperative blocks be as many as their shared memory allows", () => {
+  const kernel = module.kernel("rest");
+  const [small, large] = [0, device.info.sharedMemoryPerBlock].map((sharedMemory) => {
+    const { activeBlocks } = occupancyOf(kernel, { block: 32, sharedMemory });
+    return {
+      config: { block: 32, sharedMemory, cooperative: true },
+      blocks: activeBlocks * device.info.multiprocessorCount,
+    };
+  });
+  assert(small!.blocks > large!.blocks);
+  for (const [one, other] of [[small!, large!], [large!, small!]] as const) {
+    for (const { config, blocks } of [one, other, one]) {
+      kernel.launch({ ...config, grid: blocks });
+      const tooMany = () => kernel.launch({ ...config, grid: blocks + 1 });
+      assertThrows(tooMany, RangeError, `1..${blocks}`);
+    }
+  }
 });
 
 Deno.test("launch() uses the requested stream, and refuses a closed one", () => {

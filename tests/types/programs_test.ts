@@ -125,6 +125,8 @@ const RIGHT: readonly string[] = [
   'module.kernel("real_one(float* x)"); module.kernel("made_by_a_macro(int n)"); module.kernel(text).launch(config, 1);',
   'module.kernel(`saxpy`); (await device.compile(text)).kernel("saxpi");',
   '(await device.compile(`${text} __global__ void f() {}`)).kernel("g");',
+  "const some = await device.compile(`__global__ void f(${text} x) {} __global__ void g(int n) {}` as const);" +
+  'some.kernel("f").launch(config, 1); some.kernel("g").launch(config, 1);',
   'module.kernel(`${text}_f32`); module.kernel(["saxpy", "flag"][0] as "saxpy" | "flag");',
   // Results have an ArrayBuffer of their own.
   'new Response(await f32.toArray()); new Response(i64.toArraySync()); await Deno.writeFile(text, await unknown.as("uint8").toArray());',

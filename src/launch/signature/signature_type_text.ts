@@ -83,6 +83,14 @@ type Squeezed<Text extends string> = Text extends `${infer One}  ${infer Rest}`
   ? Squeezed<`${One} ${Rest}`>
   : TrimStart<TrimEnd<Text>>;
 
+/**
+ * Whether a text is no literal, or one with parts that are not.
+ *
+ * @ignore
+ */
+export type IsOpen<Text extends string> = NonNullable<unknown> extends Record<Text, 1> ? true
+  : false;
+
 export type IsBlank<Text extends string> = Text extends "" | " " ? true
   : Text extends ` ${infer Rest}` ? IsBlank<Rest>
   : false;
@@ -205,7 +213,8 @@ export type SignatureIn<Source extends string, Text extends string> = string ext
   : FoundIn<Source, Text>;
 
 type FoundIn<Source extends string, Text extends string> = DeclaredIn<Source, Text> extends
-  infer Signature extends string ? [Signature] extends [never] ? string : Signature
+  infer Signature extends string
+  ? [Signature] extends [never] ? string : IsOpen<Signature> extends true ? string : Signature
   : never;
 
 /**

@@ -27,6 +27,7 @@ import type {
   Group,
   HeadProblem,
   IsBlank,
+  IsOpen,
   IsWhole,
   IsWordOf,
   KernelNames,
@@ -142,9 +143,6 @@ type InSource<Source extends string, Text extends string, Structs extends NamedS
       ? Unless<Contradicted<DeclaredIn<Source, NameIn<Text>>, Prepared<Text>, Structs>, Text>
     : Text extends `${string}<${string}` ? Text
     : Unless<UnknownName<Source, Text>, Text>;
-
-/** Whether a text is no literal, or one with parts that are not. */
-type IsOpen<Text extends string> = NonNullable<unknown> extends Record<Text, 1> ? true : false;
 
 type Unless<Problem, Text> = [Problem] extends [never] ? Text : Problem;
 
