@@ -31,7 +31,7 @@
 
 #include "gridstride_status.h"
 
-#define GS_ABI_VERSION 4
+#define GS_ABI_VERSION 5
 
 #if defined(__GNUC__) || defined(__clang__)
 #define GS_API __attribute__((visibility("default")))
@@ -353,6 +353,19 @@ GS_API int32_t gs_file_read(int32_t file, double offset, int32_t pinned, double 
 
 /* Closes the file; a read under way still completes. */
 GS_API int32_t gs_file_close(int32_t file);
+
+/* ---- lifelines ---------------------------------------------------------------------------- */
+
+/* Opens a lifeline, which a process that this one starts before gs_lifeline_tie inherits.
+ * result[0]: handle. GS_ERROR_UNSUPPORTED but on Linux. */
+GS_API int32_t gs_lifeline_open(double* result);
+
+/* From now on the process group of a child ends, by SIGKILL, when the lifeline or this process
+ * does. Once per lifeline. GS_ERROR_NOT_FOUND unless the child leads the group and has not ended. */
+GS_API int32_t gs_lifeline_tie(int32_t lifeline, int32_t group);
+
+/* Ends the lifeline, and with it what is left of the process group. */
+GS_API int32_t gs_lifeline_end(int32_t lifeline);
 
 /* ---- output ------------------------------------------------------------------------------- */
 

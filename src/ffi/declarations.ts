@@ -125,6 +125,7 @@ export const DECLARATIONS = {
     "const char* texts, double bytes, int32_t options, int32_t headers, int32_t expressions, double* result",
   gs_nvrtc_compile: "int32_t program",
   gs_nvrtc_compile_async: "int32_t program",
+  gs_nvrtc_cancel: "int32_t program",
   gs_nvrtc_output: "int32_t program, int32_t kind, void* output, double capacity, double* result",
   gs_nvrtc_lowered_name: "int32_t program, int32_t expression, char* text, int32_t capacity",
   gs_nvrtc_destroy: "int32_t program",
@@ -135,6 +136,11 @@ export const DECLARATIONS = {
   gs_file_read_async:
     "int32_t file, double offset, int32_t pinned, double pinned_offset, double bytes",
   gs_file_close: "int32_t file",
+
+  // Lifelines.
+  gs_lifeline_open: "double* result",
+  gs_lifeline_tie: "int32_t lifeline, int32_t group",
+  gs_lifeline_end: "int32_t lifeline",
 } as const;
 
 type Declarations = typeof DECLARATIONS;

@@ -119,15 +119,23 @@ function output(
   return bytes;
 }
 
-/** Compiles a program on another thread. */
+/**
+ * Compiles a program on another thread.
+ *
+ * @param signal Ends the compilation, where NVRTC is 12.9 or newer.
+ */
 export async function compileNvrtc(
   library: NativeLibrary,
   program: NvrtcProgram,
+  signal?: AbortSignal,
 ): Promise<NvrtcResult> {
   const action = `compile ${program.name} with NVRTC`;
   const handle = createProgram(library, program, action);
+  const cancel = () => call(library, "gs_nvrtc_cancel", { action }, handle);
+  signal?.addEventListener("abort", cancel);
   try {
     const status = await callAsync(library, "gs_nvrtc_compile_async", action, handle);
+    signal?.throwIfAborted();
     const log = decoder.decode(output(library, handle, LOG, action) ?? new Uint8Array());
     const refused = REFUSALS.get(status);
     if (refused !== undefined) return { refused, log };
@@ -144,6 +152,7 @@ export async function compileNvrtc(
       log,
     };
   } finally {
+    signal?.removeEventListener("abort", cancel);
     call(library, "gs_nvrtc_destroy", { action }, handle);
   }
 }

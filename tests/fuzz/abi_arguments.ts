@@ -41,6 +41,7 @@ const stream = handle("stream");
 const event = handle("event");
 const pinned = handle("pinned");
 const file = handle("file");
+const lifeline = handle("lifeline");
 const graph = handle("graph");
 /** Ids of kernels: of built-in ones, and of those of modules. */
 const kernel = fc.oneof(int32, handle("kernel"));
@@ -284,6 +285,10 @@ function members(declarations: readonly string[]): Readonly<Record<string, fc.Ar
     gs_file_open: passes(fc.oneof({ weight: 9, arbitrary: path }, fc.constant(null)), result),
     gs_file_read: passes(file, count, pinned, count, count),
     gs_file_close: passes(file),
+    gs_lifeline_open: passes(result),
+    // No child of the campaign leads a process group.
+    gs_lifeline_tie: passes(lifeline, int32),
+    gs_lifeline_end: passes(lifeline),
     gs_output_divert: passes(int32),
 
     gs_kernel_count: passes(result),

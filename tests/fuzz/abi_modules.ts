@@ -116,6 +116,7 @@ export const moduleArguments: Readonly<Record<string, fc.Arbitrary<AbiCall>>> = 
   gs_nvrtc_architectures: passesList([], architectures, [result]),
   gs_nvrtc_create: passesList([], programTexts, [result]),
   gs_nvrtc_compile: passes(program),
+  gs_nvrtc_cancel: passes(program),
   gs_nvrtc_output: passesList([program, fc.oneof(fc.constantFrom(0, 1, 2), int32)], output, [
     result,
   ]),

@@ -15,6 +15,7 @@ const DESTROYED_KINDS = [
   "event",
   "pinned",
   "file",
+  "lifeline",
   "graph",
   "module",
   "program",
@@ -129,6 +130,8 @@ export class AbiStage {
     for (let file = 0; file < 2; file++) {
       this.#expect(symbols.gs_file_open(cString(FILE), result), "open a file");
       this.created("file", result[0]!);
+      this.#expect(symbols.gs_lifeline_open(result), "open a lifeline");
+      this.created("lifeline", result[0]!);
     }
     for (const device of [...devices, devices[0]]) this.#load(device);
     for (let program = 0; program < 2; program++) this.#makeProgram();
@@ -215,6 +218,7 @@ export class AbiStage {
       event: symbols.gs_event_destroy,
       pinned: symbols.gs_pinned_release,
       file: symbols.gs_file_close,
+      lifeline: symbols.gs_lifeline_end,
       graph: symbols.gs_graph_destroy,
       module: symbols.gs_module_destroy,
       program: symbols.gs_nvrtc_destroy,
@@ -328,6 +332,7 @@ export class AbiStage {
       ...[...this.#live.stream].map((handle) => symbols.gs_stream_destroy(handle)),
       ...[...this.#live.pinned].map((handle) => symbols.gs_pinned_release(handle)),
       ...[...this.#live.file].map((handle) => symbols.gs_file_close(handle)),
+      ...[...this.#live.lifeline].map((handle) => symbols.gs_lifeline_end(handle)),
       ...[...this.#memory.values()].map((memory) => this.#free(memory)),
       ...[...this.#pieces.values()].map((piece) => this.#unmap(piece)),
       ...[...this.#reservations.values()].map(({ device, address }) =>

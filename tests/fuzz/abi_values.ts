@@ -36,6 +36,7 @@ const FAVOURITES: { readonly [Kind in HandleKind]: readonly number[] } = {
   event: [1, 2],
   pinned: [0],
   file: [0],
+  lifeline: [0],
   graph: [0, 1],
   module: [0],
   kernel: [0],

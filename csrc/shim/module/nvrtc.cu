@@ -47,7 +47,12 @@ using NvrtcGet = NvrtcResult (*)(NvrtcHandle program, char* output);
   FUNCTION(nvrtcGetCUBIN, (NvrtcHandle program, char* image))                                    \
   FUNCTION(nvrtcGetLoweredName, (NvrtcHandle program, const char* expression, const char** name))
 
+// Newer than the others: absent before CUDA 12.9.
+using NvrtcSetFlowCallback = NvrtcResult (*)(NvrtcHandle program, int (*callback)(void*, void*),
+                                             void* payload);
+
 struct Nvrtc {
+  NvrtcSetFlowCallback nvrtcSetFlowCallback = nullptr;
 #define GS_NVRTC_MEMBER(function, parameters) NvrtcResult(*function) parameters = nullptr;
   GS_NVRTC_FUNCTIONS(GS_NVRTC_MEMBER)
 #undef GS_NVRTC_MEMBER
@@ -99,6 +104,8 @@ int32_t open_nvrtc(const char* builtins_path, const char* path, std::string& pro
   GS_NVRTC_FUNCTIONS(GS_NVRTC_FIND)
 #undef GS_NVRTC_FIND
   if (!problem.empty()) return GS_ERROR_UNSUPPORTED;
+  opened_nvrtc.nvrtcSetFlowCallback =
+      reinterpret_cast<NvrtcSetFlowCallback>(dlsym(library.get(), "nvrtcSetFlowCallback"));
   // Both stay open until the process ends: compilations may be running then.
   builtins.release();
   library.release();
@@ -212,6 +219,8 @@ class NvrtcProgram {
     if (failure_.status != 0) throw failure_;
   }
 
+  void cancel() { is_cancelled_.store(true, std::memory_order_relaxed); }
+
   // Fails with GS_ERROR_NOT_FOUND before the compilation, and for an output that it does not have.
   const std::string& output(int32_t kind) const {
     const CompiledProgram& compiled = result();
@@ -243,6 +252,13 @@ class NvrtcProgram {
     try {
       for (const char* expression : expressions_) {
         GS_NVRTC_CALL(nvrtc, nvrtcAddNameExpression, program, expression);
+      }
+      if (nvrtc.nvrtcSetFlowCallback != nullptr) {
+        const auto is_cancelled = [](void* self, void*) -> int {
+          return static_cast<NvrtcProgram*>(self)->is_cancelled_.load(std::memory_order_relaxed);
+        };
+        // Without it the compilation ends later.
+        (void)nvrtc.nvrtcSetFlowCallback(program, is_cancelled, this);
       }
       // A source that does not compile is a result with a log.
       status = attempt(CallKind::nvrtcCompileProgram, [&] {
@@ -298,6 +314,7 @@ class NvrtcProgram {
   std::vector<const char*> headers_;
   std::vector<const char*> expressions_;
 
+  std::atomic<bool> is_cancelled_{false};
   std::mutex compiling_;
   // The rest is written by the one compilation, and read by others once this is true.
   std::atomic<bool> is_compiled_{false};
@@ -371,6 +388,10 @@ int32_t gs_nvrtc_create(const char* texts, double bytes, int32_t options, int32_
 
 int32_t gs_nvrtc_compile(int32_t program) {
   return guarded([&] { programs.use(program)->program->compile(); });
+}
+
+int32_t gs_nvrtc_cancel(int32_t program) {
+  return guarded([&] { programs.use(program)->program->cancel(); });
 }
 
 int32_t gs_nvrtc_output(int32_t program, int32_t kind, void* output, double capacity,

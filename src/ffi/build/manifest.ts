@@ -158,6 +158,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/shim/launch/kernel_registry.cu",
   "csrc/shim/launch/kernel_registry.h",
   "csrc/shim/launch/launch.cu",
+  "csrc/shim/lifeline.cu",
   "csrc/shim/memory/copy.cu",
   "csrc/shim/memory/file.cu",
   "csrc/shim/memory/memory.cu",

@@ -31,7 +31,40 @@ const counters = { hits: 0, misses: 0, corrupt: 0, evicted: 0, stored: 0, failed
 const warned = new Set<string>();
 /** Images of this process, the least recently used first. */
 const recent = new Map<string, CompiledSource>();
-const underWay = new Map<string, Promise<CompiledSource>>();
+/** A compilation that several callers wait for. It ends early when none is left. */
+class SharedCompilation {
+  readonly #ending = new AbortController();
+  readonly #compiled: Promise<CompiledSource>;
+  #waiting = 0;
+
+  constructor(compile: (ending: AbortSignal) => Promise<CompiledSource>) {
+    this.#compiled = compile(this.#ending.signal);
+  }
+
+  get isEnding(): boolean {
+    return this.#ending.signal.aborted;
+  }
+
+  /** Waits for the result, or until the caller gives up. */
+  async join(signal: AbortSignal): Promise<CompiledSource> {
+    signal.throwIfAborted();
+    const { promise: abandoned, reject } = Promise.withResolvers<never>();
+    const leave = () => {
+      reject(signal.reason);
+      if (this.#waiting === 1) this.#ending.abort(signal.reason);
+    };
+    this.#waiting++;
+    signal.addEventListener("abort", leave);
+    try {
+      return await Promise.race([this.#compiled, abandoned]);
+    } finally {
+      signal.removeEventListener("abort", leave);
+      this.#waiting--;
+    }
+  }
+}
+
+const underWay = new Map<string, SharedCompilation>();
 
 interface CacheStores {
   readonly place: CachePlace;
@@ -48,21 +81,24 @@ let current: CacheStores | undefined;
  *
  * Callers share the image, so they must not write to it.
  *
- * @param compiler The compiler that `compile` uses.
+ * @param compiler The compiler that `compile` uses; undefined to compile in any case.
  * @param compile Reads and compiles the source. Its errors are thrown and not remembered.
+ * @param signal Ends this request, and the compilation unless other requests share it.
  */
 export async function cachedCompile(
-  compiler: Pick<Compiler, "identity">,
+  compiler: Pick<Compiler, "identity"> | undefined,
   request: SourceRequest,
-  compile: () => Promise<CompiledSource>,
+  compile: (ending: AbortSignal) => Promise<CompiledSource>,
+  signal: AbortSignal = new AbortController().signal,
 ): Promise<CachedSource> {
-  const setting = cacheSetting();
-  if (setting.kind === "off") {
-    counters.misses++;
-    return { ...await compile(), cached: false };
+  signal.throwIfAborted();
+  const setting = compiler && cacheSetting();
+  if (setting === undefined || setting.kind === "off") {
+    if (setting !== undefined) counters.misses++;
+    return { ...await new SharedCompilation(compile).join(signal), cached: false };
   }
   const stores = cacheStores(setting);
-  const keyNow = async () => textDigest(keyText(await compiler.identity(request), request));
+  const keyNow = async () => textDigest(keyText(await compiler!.identity(request), request));
   const key = await keyNow();
   const known = recent.get(key);
   const found = known ?? (stores && !underWay.has(key) ? await readEntry(stores, key) : undefined);
@@ -72,30 +108,45 @@ export async function cachedCompile(
     return { ...found, cached: true };
   }
   const shared = underWay.get(key);
-  if (shared !== undefined) {
-    const compiled = await shared;
+  if (shared !== undefined && !shared.isEnding) {
+    const compiled = await shared.join(signal);
     counters.hits++;
     return { ...compiled, cached: true };
   }
   counters.misses++;
-  const compiling = compile();
-  underWay.set(key, compiling);
-  try {
-    const compiled = await compiling;
-    const { untracked } = compiled.image;
-    if (untracked !== undefined) {
-      logger("launch").debug("the image of {source} is not kept: its key has no {untracked}", {
-        source: request.name,
-        untracked,
-      });
-    } // A header that changed meanwhile may or may not be in the image.
-    else if (await keyNow() === key) {
-      remember(key, compiled);
-      if (stores !== undefined) await storeEntry(stores, key, request.name, compiled);
+  signal.throwIfAborted();
+  const compiling = new SharedCompilation(async (ending) => {
+    try {
+      const compiled = await compile(ending);
+      await keep(compiled, key, stores, request.name, keyNow);
+      return compiled;
+    } finally {
+      // A request may have replaced a compilation that is ending.
+      if (underWay.get(key) === compiling) underWay.delete(key);
     }
-    return { ...compiled, cached: false };
-  } finally {
-    underWay.delete(key);
+  });
+  underWay.set(key, compiling);
+  return { ...await compiling.join(signal), cached: false };
+}
+
+/** Keeps a compiled source in memory and on the disk if its key covers it. */
+async function keep(
+  compiled: CompiledSource,
+  key: string,
+  stores: CacheStores | undefined,
+  source: string,
+  keyNow: () => Promise<string>,
+): Promise<void> {
+  const { untracked } = compiled.image;
+  if (untracked !== undefined) {
+    logger("launch").debug("the image of {source} is not kept: its key has no {untracked}", {
+      source,
+      untracked,
+    });
+  } // A header that changed meanwhile may or may not be in the image.
+  else if (await keyNow() === key) {
+    remember(key, compiled);
+    if (stores !== undefined) await storeEntry(stores, key, source, compiled);
   }
 }
 

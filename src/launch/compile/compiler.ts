@@ -75,9 +75,10 @@ export interface Compiler {
   /**
    * Compiles without blocking the event loop.
    *
+   * @param signal Ends the compilation, which then throws the signal's reason.
    * @throws {CompileError} If the source is wrong.
    */
-  compile(request: CompileRequest): Promise<CompiledImage>;
+  compile(request: CompileRequest, signal?: AbortSignal): Promise<CompiledImage>;
 }
 
 /** Macros that compilers of other systems define. */
@@ -111,10 +112,12 @@ export class ConcurrencyLimit {
     this.#free = limit;
   }
 
-  async run<Result>(task: () => Promise<Result>): Promise<Result> {
+  /** Runs a task in its turn, unless the signal is aborted by then. */
+  async run<Result>(task: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
+      signal?.throwIfAborted();
       return await task();
     } finally {
       // The place passes to the next in line: a later caller must not overtake it.

@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import type { CompilerFamily } from "../../ffi/build/compilers.ts";
 import { kernelFlags, kernelLinkFlags } from "../../ffi/build/toolchains.ts";
 import { ambientSettings, preludeArguments, preludeDirectory } from "../../ffi/build/prelude.ts";
-import type { BuildRecord } from "../../ffi/library.ts";
+import type { NativeLibrary } from "../../ffi/library.ts";
 import { type EnvironmentReader, environmentReader } from "../../ffi/granted_environment.ts";
 import { noteCompiler, notedCompiler } from "../cache/kernel_cache.ts";
 import { readSource } from "../source/source_context.ts";
@@ -52,8 +52,6 @@ const DIAGNOSTIC_FLAGS: Readonly<Record<CompilerFamily, string>> = {
 /** As many compilers run at a time as there are processors. */
 const limit = new ConcurrencyLimit(navigator.hardwareConcurrency);
 
-type HostLibrary = { readonly path: string; readonly build: BuildRecord };
-
 /** The compiler and headers of one moment. */
 interface Toolchain {
   readonly program: HostProgram;
@@ -66,12 +64,12 @@ interface Toolchain {
 
 /** Compiles kernels to shared libraries for the host device. */
 export class HostCompiler implements Compiler {
-  readonly #library: HostLibrary;
+  readonly #library: NativeLibrary;
   readonly #readerNow: () => EnvironmentReader;
   #label = "the C++ compiler of the host device";
 
   /** Creates a compiler for a library; the program is searched for on each use. */
-  constructor(library: HostLibrary, environment?: EnvironmentReader) {
+  constructor(library: NativeLibrary, environment?: EnvironmentReader) {
     this.#library = library;
     this.#readerNow = environment === undefined ? environmentReader : () => environment;
   }
@@ -130,11 +128,12 @@ export class HostCompiler implements Compiler {
   }
 
   /** {@inheritDoc Compiler.compile} */
-  async compile(request: CompileRequest): Promise<CompiledImage> {
+  async compile(request: CompileRequest, signal?: AbortSignal): Promise<CompiledImage> {
     hostOptions(request);
     const toolchain = await this.#findToolchain();
-    const compileIn = (directory: string) => this.#compileIn(directory, toolchain, request);
-    const image = await limit.run(() => withCompileDirectory(this.#readerNow(), compileIn));
+    const compileIn = (directory: string) => this.#compileIn(directory, toolchain, request, signal);
+    const inDirectory = () => withCompileDirectory(this.#readerNow(), compileIn);
+    const image = await limit.run(inDirectory, signal);
     await noteCompiler(this.#selection(), toolchain.identity);
     return image;
   }
@@ -143,6 +142,7 @@ export class HostCompiler implements Compiler {
     directory: string,
     toolchain: Toolchain,
     request: CompileRequest,
+    signal: AbortSignal | undefined,
   ): Promise<CompiledImage> {
     const { path } = this.#library;
     const { version, headers, flags } = toolchain;
@@ -164,7 +164,7 @@ export class HostCompiler implements Compiler {
       await Deno.mkdir(dirname(header), { recursive: true });
       await Deno.writeTextFile(header, text);
     }
-    const run = await this.#run(toolchain, request, directory, (first) => [
+    const run = await this.#run(toolchain, request, (first) => [
       ...flags,
       ...first,
       `-I${files.headers}`,
@@ -175,7 +175,7 @@ export class HostCompiler implements Compiler {
       ...kernelLinkFlags(path),
       ...["-o", image],
       ...dependencyFlags(files, request),
-    ]);
+    ], (args) => runHostProgram(this.#library, toolchain.program, args, directory, signal));
     if (run.signal !== null) {
       throw new CompilerUnavailableError(
         `Cannot compile ${request.name} as ${version.label} was ended by ${run.signal}` +
@@ -207,8 +207,8 @@ export class HostCompiler implements Compiler {
   async #run(
     { program, version: { version, family }, headers }: Toolchain,
     { options, headers: own, defines }: CompileRequest,
-    directory: string,
     args: (first: readonly string[]) => readonly string[],
+    start: (args: readonly string[]) => Promise<HostRun>,
   ): Promise<HostRun> {
     const { path, build } = this.#library;
     // A header of the request may hide one of the system. g++ notices macros that the precompiled
@@ -224,8 +224,8 @@ export class HostCompiler implements Compiler {
       language: headers.directory,
       digest: headers.digest,
     });
-    const first = await runHostProgram(program, args(prelude), directory);
+    const first = await start(args(prelude));
     if (prelude.length === 0 || (first.success && first.output === "")) return first;
-    return await runHostProgram(program, args([]), directory);
+    return await start(args([]));
   }
 }

@@ -12,6 +12,8 @@ import {
   versionedCacheDirectory,
 } from "../../ffi/cache_directory.ts";
 import type { EnvironmentReader } from "../../ffi/granted_environment.ts";
+import type { NativeLibrary } from "../../ffi/library.ts";
+import { spawnTied } from "../../ffi/native_process.ts";
 import { CompilerUnavailableError } from "./compile_error.ts";
 import { isFileProblem } from "./files.ts";
 import { type HostProgram, requireRun } from "./host_program.ts";
@@ -104,24 +106,34 @@ export interface HostRun {
 }
 
 /**
- * Runs a compiler to its end.
+ * Runs a compiler to its end. The compiler and the programs that it starts end when the signal is
+ * aborted, and when this process ends.
  *
  * @param directory The directory of the compilation.
  */
 export async function runHostProgram(
+  library: NativeLibrary,
   { command: [program, ...first] }: HostProgram,
   args: readonly string[],
   directory: string,
+  ending?: AbortSignal,
 ): Promise<HostRun> {
   requireRun(program);
-  const { success, signal, stdout, stderr } = await new Deno.Command(program, {
+  ending?.throwIfAborted();
+  const child = spawnTied(library, program, {
     args: [...first, ...args],
     stdin: "null",
     stdout: "piped",
     stderr: "piped",
     // Messages in one language; the compiler's temporary files go with the directory.
     env: { LC_ALL: "C", TMPDIR: directory, ...NO_SEARCH_PATHS },
-  }).output();
+  });
+  ending?.addEventListener("abort", child.end);
+  const { success, signal, stdout, stderr } = await child.output.finally(() => {
+    ending?.removeEventListener("abort", child.end);
+    child.end();
+  });
+  ending?.throwIfAborted();
   const decoder = new TextDecoder();
   return { success, signal, output: decoder.decode(stderr) + decoder.decode(stdout) };
 }

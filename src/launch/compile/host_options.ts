@@ -18,15 +18,15 @@ export function hostOptions(request: CompileInputs): CompilerOptions {
   return readOptions(request, "the C++ compiler of the host device", "host");
 }
 
-/** An `#include` of an absolute path, which needs no option. */
-const ABSOLUTE = /^[ \t]*#[ \t]*include[ \t]*["<]\//m;
+/** An `#include` of an absolute path, which needs no option, or of a macro, which may be one. */
+const OPEN = /^[ \t]*#[ \t]*include[ \t]*(?:["<]\/|\w)/m;
 
 /** The program's own files that a request includes. The machine code depends on them. */
 export function includedFiles(request: CompileInputs): ReturnType<typeof filesOnDisk> {
   const { directories, first: named } = hostOptions(request);
   // The compiler searches the current directory first, and then as for #include "…".
   const first = named.flatMap((name) => mayRead(".") ? [resolve(name), name] : [name]);
-  const isOpen = [request.source, ...request.headers.values()].some((text) => ABSOLUTE.test(text));
+  const isOpen = [request.source, ...request.headers.values()].some((text) => OPEN.test(text));
   if (directories.length + first.length === 0 && !isOpen) return [];
   const closed = directories.find((directory) => !mayRead(directory));
   if (closed !== undefined) {

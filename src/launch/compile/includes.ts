@@ -28,6 +28,9 @@ export function includedNames(source: string): string[] {
   return [...source.matchAll(DIRECTIVE)].map(([, , name]) => name!);
 }
 
+/** A macro that is the name of a header, in quotes or brackets. */
+const NAMING_MACRO = /^[ \t]*#[ \t]*define[ \t]+\w+[ \t]+("[^"\n\r]+"|<[^>\n\r]+>)[ \t]*$/gm;
+
 /** Strings, which stay, and comments, which do not. */
 const STRING_OR_COMMENT = /"(?:[^"\\\n]|\\.)*"|\/\*[^]*?\*\/|\/\/.*/g;
 
@@ -117,6 +120,14 @@ class Inclusion {
         .map((found) => this.#enter(found)),
     ]);
     // The loop visits added entries too.
+    const macros = [...request.defines.values()].map((value) => `#define M ${value}`).join("\n");
+    const own = [...request.headers.values(), text, macros];
+    for (const one of hidesIncludes(own) ? own : []) {
+      // A device or pipe that a macro names is refused; other files are left to the compiler.
+      for (const [, named] of one.matchAll(NAMING_MACRO)) {
+        this.#find(this.source, named!.slice(1, -1), true);
+      }
+    }
     for (const entry of reached) {
       if (entry.owner === "toolkit" && !intoToolkit) continue;
       for (const name of includedNames(entry.text)) {

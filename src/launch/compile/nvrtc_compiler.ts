@@ -97,11 +97,11 @@ export class NvrtcCompiler implements Compiler {
    * @throws {TypeError} If an option is not allowed, or NVRTC does not know it.
    * @throws {RangeError} If NVRTC is too new for the device.
    */
-  async compile(request: CompileRequest): Promise<CompiledImage> {
+  async compile(request: CompileRequest, signal?: AbortSignal): Promise<CompiledImage> {
     const options = readOptions(request, this.label, "nvrtc");
     const architecture = options.architecture ??
       chooseArchitecture(request, nvrtcArchitectures(this.#library), this.label);
-    const { result, texts } = await this.#run(request, options, architecture);
+    const { result, texts } = await this.#run(request, options, architecture, signal);
     if (!("refused" in result)) return compiledImage(request, result, texts);
     if (result.refused === "option") {
       throw new TypeError(
@@ -125,6 +125,7 @@ export class NvrtcCompiler implements Compiler {
     request: CompileRequest,
     options: CompilerOptions,
     architecture: string,
+    signal: AbortSignal | undefined,
   ): Promise<{ result: NvrtcResult; texts: IncludedTexts }> {
     const { directories, first } = options;
     const { fitting } = this.#toolkit;
@@ -132,15 +133,14 @@ export class NvrtcCompiler implements Compiler {
     const computed: string[] = [];
     for (;;) {
       const texts = includedTexts(request, { directories, first, toolkit: fitting, computed });
-      const result = await limit.run(() =>
-        compileNvrtc(this.#library, {
-          source: texts.source,
-          name: request.name,
-          options: nvrtcOptions(request, options, architecture, isolating),
-          headers: texts.headers,
-          expressions: request.expressions,
-        })
-      );
+      const program = {
+        source: texts.source,
+        name: request.name,
+        options: nvrtcOptions(request, options, architecture, isolating),
+        headers: texts.headers,
+        expressions: request.expressions,
+      };
+      const result = await limit.run(() => compileNvrtc(this.#library, program, signal), signal);
       const missing = "refused" in result ? unopenedHeader(result.log) : undefined;
       const isNew = missing !== undefined && !texts.headers.has(missing) &&
         !computed.includes(missing) && holdsHeader(fitting, missing);

@@ -257,11 +257,11 @@ export async function compileForTarget(
   library: NativeLibrary,
   target: CompileTarget,
   source: string,
-  { cache, instances, ...settings }: CompileSettings,
+  { cache, instances, timeout, signal, ...settings }: CompileSettings,
 ): Promise<CachedSource> {
   const text = withoutByteOrderMark(source);
   const compiler = compilerFor(library, target.kind);
-  const compile = async () => {
+  const compile = async (ending: AbortSignal) => {
     const { name, headers, defines } = settings;
     const read = readDeviceSource(text, { name, headers, ...targetMacros(target, defines) });
     const declarations = declarationsOf(read);
@@ -271,13 +271,23 @@ export async function compileForTarget(
     ];
     try {
       const request = { ...settings, target, source: read.text, expressions };
-      return { image: await compiler.compile(request), declarations };
+      return { image: await compiler.compile(request, ending), declarations };
     } catch (error) {
       throw error instanceof CompileError ? explainHostCode(error, read.hostCode) : error;
     }
   };
-  if (!cache) return { ...await compile(), cached: false };
-  return await cachedCompile(compiler, { ...settings, source: text, instances, target }, compile);
+  const limit = new AbortController();
+  const timer = setTimeout(() => {
+    const reason = `${compiler.label} has not finished within options.timeout: ${timeout} ms`;
+    limit.abort(new DOMException(`Cannot compile ${settings.name} as ${reason}`, "TimeoutError"));
+  }, timeout);
+  try {
+    const ending = signal === undefined ? limit.signal : AbortSignal.any([limit.signal, signal]);
+    const request = { ...settings, source: text, instances, target };
+    return await cachedCompile(cache ? compiler : undefined, request, compile, ending);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** The compiler for a kind of device, created on first use. */

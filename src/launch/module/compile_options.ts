@@ -4,7 +4,12 @@
  * @module
  */
 
-import { refuseOption, requireObject } from "../../ffi/arguments.ts";
+import {
+  refuseOption,
+  requireInstance,
+  requireInteger,
+  requireObject,
+} from "../../ffi/arguments.ts";
 import type { StructTypes } from "../signature/struct_type.ts";
 
 /**
@@ -32,6 +37,13 @@ export interface CompileOptions<Structs extends StructTypes = StructTypes> {
   readonly instances?: readonly string[];
   /** Whether to use the compile cache; `true` by default. */
   readonly cache?: boolean;
+  /**
+   * The time limit of the compilation in milliseconds; 300,000 (five minutes) by default. At the
+   * limit the compiler is ended and a `DOMException` of the name `TimeoutError` is thrown.
+   */
+  readonly timeout?: number;
+  /** Ends the compilation, which then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
   /** The structs in signatures, from `defineStruct()`. */
   readonly structs?: Structs;
 }
@@ -44,7 +56,14 @@ export interface CompileSettings {
   readonly options: readonly string[];
   readonly instances: readonly string[];
   readonly cache: boolean;
+  readonly timeout: number;
+  readonly signal: AbortSignal | undefined;
 }
+
+/** The default time limit, in milliseconds. */
+const TIMEOUT = 300_000;
+/** The maximum of `setTimeout()`. */
+const MAX_TIMEOUT = 2 ** 31 - 1;
 
 const ACTION = "compile a source";
 const MACRO = /^[A-Za-z_][A-Za-z_0-9]*$/;
@@ -53,6 +72,9 @@ const MACRO = /^[A-Za-z_][A-Za-z_0-9]*$/;
 export function compileSettings(options: CompileOptions): CompileSettings {
   requireObject(options, "options", ACTION);
   const { name = "kernel.cu", defines = {}, headers = {}, instances = [], cache = true } = options;
+  const { timeout = TIMEOUT, signal } = options;
+  requireInteger(timeout, "options.timeout", ACTION, 1, MAX_TIMEOUT);
+  if (signal !== undefined) requireInstance(signal, AbortSignal, "options.signal", ACTION);
   requireText(name, "name");
   // It goes into `#line`, and into file names.
   if (name === "" || /["\\/\r\n\0]/.test(name)) refuse("name", "a file name without a path", name);
@@ -64,6 +86,8 @@ export function compileSettings(options: CompileOptions): CompileSettings {
     options: list(options.options ?? [], "options"),
     instances: list(instances, "instances"),
     cache,
+    timeout,
+    signal,
   };
 }
 

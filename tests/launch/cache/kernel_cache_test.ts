@@ -1,5 +1,5 @@
 import "../../support/cache_directory.ts";
-import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
 import type { SourceRequest } from "../../../src/launch/cache/cache_key.ts";
 import { configureKernelCache } from "../../../src/launch/cache/cache_settings.ts";
@@ -231,4 +231,32 @@ Deno.test("cachedCompile() keeps the most recently used images in memory", () =>
     assertEquals(compiler.compilations, 3);
     await compiler.cached(request(2));
     assertEquals(compiler.compilations, 4);
+  }));
+
+Deno.test("cachedCompile() ends a shared compilation when its last request is aborted", () =>
+  withCache(async () => {
+    const endings: AbortSignal[] = [];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const controllers = Array.from({ length: 3 }, () => new AbortController());
+    const request = (controller: AbortController) =>
+      cachedCompile(new CountingCompiler(), REQUEST, async (ending) => {
+        endings.push(ending);
+        await promise;
+        return compiledFor(REQUEST);
+      }, controller.signal);
+    const [first, second] = controllers.slice(0, 2).map((one) =>
+      request(one).catch((error) => error)
+    );
+    while (endings.length === 0) await new Promise((resolve) => setTimeout(resolve));
+    controllers[0]!.abort("first");
+    assertEquals(await first, "first");
+    assert(!endings[0]!.aborted);
+    controllers[1]!.abort("second");
+    assertEquals(await second, "second");
+    assert(endings[0]!.aborted);
+    const third = request(controllers[2]!);
+    while (endings.length === 1) await new Promise((resolve) => setTimeout(resolve));
+    resolve();
+    assertEquals((await third).cached, false);
+    assert(!endings[1]!.aborted);
   }));

@@ -15,7 +15,7 @@ import { HostCompiler } from "../../../src/launch/compile/host_compiler.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 import { request } from "./host_request.ts";
 
-const { path, build } = openLibrary("host");
+const library = openLibrary("host");
 
 const GCC = "g++";
 const CLANG = "clang++";
@@ -23,7 +23,7 @@ const CLANG = "clang++";
 /** The compiler of this name, or undefined if it does not start. */
 async function compilerNamed(name: string): Promise<HostCompiler | undefined> {
   const environment = (variable: string) => variable === "CXX" ? name : Deno.env.get(variable);
-  const compiler = new HostCompiler({ path, build }, environment);
+  const compiler = new HostCompiler(library, environment);
   try {
     await compiler.identity(request(""));
     return compiler;

@@ -111,7 +111,8 @@ Deno.test("compile() reports a killed compiler, and leaves no files behind", asy
 async function compileWith(permissions: readonly string[], cache: string): Promise<string> {
   const program = `
     import { HostCompiler } from "file://${repositoryPath("src/launch/compile/host_compiler.ts")}";
-    const library = ${JSON.stringify({ path: library.path, build: library.build })};
+    import { openNativeLibrary } from "file://${repositoryPath("src/ffi/library.ts")}";
+    const library = openNativeLibrary("${library.path}");
     const request = { source: "__global__ void k() {}", name: "k.cu", headers: new Map(),
       defines: new Map(), options: [], expressions: ["k"],
       target: { kind: "host", capability: "8.9" } };
@@ -122,7 +123,10 @@ async function compileWith(permissions: readonly string[], cache: string): Promi
       console.log(error.name + ": " + error.message);
     }`;
   const environment = { GRIDSTRIDE_CACHE_DIR: `${cache}/cache` };
-  const { stdout, stderr } = await runProgram(program, { permissions, environment });
+  const { stdout, stderr } = await runProgram(program, {
+    permissions: [...permissions, `--allow-ffi=${library.path}`],
+    environment,
+  });
   return stdout + stderr;
 }
 
@@ -132,7 +136,12 @@ Deno.test("compile() names a missing permission, and needs none for the cache wi
   const [noRun, noWrite, noHome] = await Promise.all([
     compileWith([...files, "--allow-write"], cache.path),
     compileWith([...files, "--allow-run"], cache.path),
-    compileWith(["--allow-read", "--allow-write", "--allow-run", "--allow-env=PATH"], cache.path),
+    compileWith([
+      "--allow-read",
+      "--allow-write",
+      "--allow-run=/usr/bin/g++,/usr/bin/clang++",
+      "--allow-env=PATH",
+    ], cache.path),
   ]);
   assertMatch(
     noRun,
@@ -260,7 +269,7 @@ Deno.test("identity() is that of the last compiler when there is none", async ()
   const mistaken = machine.compiler(["one"], { CXX: "g+++" });
   await assertRejects(() => mistaken.identity(REQUEST), CompilerUnavailableError, "g+++");
   const other = new HostCompiler(
-    { path: library.path, build: { ...library.build, sourceHash: "another" } },
+    { ...library, build: { ...library.build, sourceHash: "another" } },
     () => undefined,
   );
   await assertRejects(() => other.identity(REQUEST), CompilerUnavailableError);

@@ -57,7 +57,7 @@ exec ${real} "$@"
   async runs(changes: Partial<CompileRequest> = {}, source = KERNEL): Promise<boolean[]> {
     Deno.writeTextFileSync(`${this.path}/runs`, "");
     const compiler = new HostCompiler(
-      { path: this.library, build: library.build },
+      { ...library, path: this.library },
       this.#environment,
     );
     const expressions = ["k"];
@@ -81,7 +81,7 @@ Deno.test("compile() uses the precompiled header for a source without headers an
 Deno.test("compile() gives the same image and messages with and without the precompiled header", async () => {
   using fixture = await Fixture.open();
   const compile = (source: string) =>
-    new HostCompiler({ path: fixture.library, build: library.build }, grantedEnvironment)
+    new HostCompiler({ ...library, path: fixture.library }, grantedEnvironment)
       .compile(request(source, { expressions: ["k"], options: [] }));
   const broken = "__global__ void k() {\n  mistake();\n}";
   const sources = [KERNEL, `#include <cmath>\n${KERNEL}`];

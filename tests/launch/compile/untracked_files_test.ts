@@ -8,13 +8,13 @@ import { nvrtc } from "../../support/nvrtc.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 import { request } from "./host_request.ts";
 
-const { path, build } = openLibrary("host");
+const library = openLibrary("host");
 
 function host(name: string): HostCompiler | undefined {
   if (findProgram(name, grantedEnvironment) === undefined) return undefined;
   const environment = (variable: string) =>
     variable === "CXX" ? name : grantedEnvironment(variable);
-  return new HostCompiler({ path, build }, environment);
+  return new HostCompiler(library, environment);
 }
 
 const compilers: readonly (readonly [string, Compiler | undefined])[] = [
