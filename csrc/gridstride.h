@@ -361,7 +361,8 @@ GS_API int32_t gs_file_close(int32_t file);
 GS_API int32_t gs_lifeline_open(double* result);
 
 /* From now on the process group of a child ends, by SIGKILL, when the lifeline or this process
- * does. Once per lifeline. GS_ERROR_NOT_FOUND unless the child leads the group and has not ended. */
+ * does. Once per lifeline. GS_ERROR_NOT_FOUND unless the child leads the group and is
+ * not reaped. */
 GS_API int32_t gs_lifeline_tie(int32_t lifeline, int32_t group);
 
 /* Ends the lifeline, and with it what is left of the process group. */

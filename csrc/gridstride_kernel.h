@@ -124,7 +124,7 @@ GS_API int32_t gs_nvrtc_create(const char* texts, double bytes, int32_t options,
  * log says why. */
 GS_API int32_t gs_nvrtc_compile(int32_t program);
 
-/* Ends a compilation of the program early, where NVRTC is 12.9 or newer; later ones fail at once. */
+/* Ends a compilation of the program early, where NVRTC is 12.9 or newer. */
 GS_API int32_t gs_nvrtc_cancel(int32_t program);
 
 #define GS_NVRTC_LOG 0
