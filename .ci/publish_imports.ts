@@ -9,29 +9,50 @@
  * @module
  */
 
-/** The published sources of modules of the standard library. */
-const PUBLISHED: Readonly<Record<string, string>> = {
-  "@std/cli/parse-args": "jsr:@std/cli@^1.0.0/parse-args",
+/** The package on npm that holds the modules of the standard library. */
+const STAND_IN = "npm:deno-std@1.4.0";
+
+/** The versions on JSR of the same modules: those of the library's release 2026.04.20. */
+const STD_VERSIONS: Readonly<Record<string, string>> = {
+  cli: "1.0.29",
+  fmt: "1.0.10",
+  html: "1.0.6",
 };
 
-/** Imports of tests only. */
+/** Imports of tests and benchmarks only. */
 const TESTS_ONLY: readonly string[] = [
   "@std/assert",
+  "ajv/",
   "deno-std/",
   "fast-check",
   "playwright-core",
+  "vega-datasets/",
 ];
+
+/** The published target of an import of `deno.json`. */
+function publishedTarget(specifier: string, target: string): string {
+  const [, library, module] = /^@std\/([a-z-]+)\/([a-z-]+)$/.exec(specifier) ?? [];
+  if (library === undefined) return target;
+  const expected = `${STAND_IN}/${library}/${module!.replaceAll("-", "_")}.js`;
+  const version = STD_VERSIONS[library];
+  if (target !== expected || version === undefined) {
+    throw new Error(
+      `Cannot publish ${specifier} as it must be ${expected} with a known version: it is ${target}`,
+    );
+  }
+  return `jsr:@std/${library}@^${version}/${module}`;
+}
 
 /** The text of `deno.json` as it is published. */
 export function publishedConfiguration(text: string): string {
-  const configuration: { imports: Record<string, string> } = JSON.parse(text);
-  for (const specifier of TESTS_ONLY) delete configuration.imports[specifier];
-  for (const [specifier, target] of Object.entries(PUBLISHED)) {
-    if (!(specifier in configuration.imports)) {
-      throw new Error(`Cannot publish as deno.json has no import ${JSON.stringify(specifier)}`);
-    }
-    configuration.imports[specifier] = target;
-  }
+  const configuration = JSON.parse(text);
+  const imports: Record<string, string> = configuration.imports;
+  configuration.imports = Object.fromEntries(
+    Object.entries(imports).filter(([specifier]) => !TESTS_ONLY.includes(specifier))
+      .map(([specifier, target]) => [specifier, publishedTarget(specifier, target)]),
+  );
+  // JSR serves the types of its modules.
+  delete configuration.compilerOptions.types;
   return JSON.stringify(configuration, null, 2) + "\n";
 }
 

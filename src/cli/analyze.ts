@@ -20,7 +20,7 @@ import {
 } from "./command.ts";
 import { formatBytes, formatPercent, plural, textTable } from "./format.ts";
 import { NpyError, readNpyIndices } from "./npy.ts";
-import { integerOption, refuseOption, requireNoMore, textOption } from "./options.ts";
+import { integerOption, refuseOption, textOption } from "./options.ts";
 import { pictureFile } from "./picture_file.ts";
 
 const LANES = 32;
@@ -38,7 +38,7 @@ interface IndexSource {
 }
 
 async function sourceOf(invocation: Invocation): Promise<IndexSource> {
-  const [file, ...rest] = invocation.positional;
+  const [file] = invocation.positional;
   const stride = textOption(invocation, "stride");
   const indices = textOption(invocation, "indices");
   const given = [file, stride, indices].filter((source) => source !== undefined).length;
@@ -48,7 +48,6 @@ async function sourceOf(invocation: Invocation): Promise<IndexSource> {
         `there are ${given}`,
     );
   }
-  requireNoMore("analyze", rest);
   const count = integerOption(invocation, "count", 0, MAX_INDEX);
   if (stride !== undefined) return strideIndices(stride, count ?? STRIDE_COUNT);
   const list = file === undefined ? listedIndices(indices!) : await fileIndices(file);
@@ -204,30 +203,30 @@ function reuseTable({ counts, firstTouches, sampled, standardError }: ReuseHisto
 
 export const ANALYZE: Command = {
   name: "analyze",
-  summary: "analyze how warps access memory: sectors, efficiency, bank conflicts, advice",
-  help: `gridstride analyze FILE.npy [options]
-gridstride analyze --stride N [--count N] [options]
-gridstride analyze --indices 0,1,2… [options]
-
-Finds the pattern of memory accesses and its cost: the 32-byte sectors that each request of a warp
+  summary: "analyze memory accesses: sectors, bank conflicts, advice",
+  arguments: "[FILE.npy]",
+  description:
+    `Finds the pattern of memory accesses and its cost: the 32-byte sectors that each request of a warp
 transfers, the share of their bytes that is used, and the bank conflicts in shared memory. Thread i
 accesses the element with index i of the list, and each 32 threads are one warp. No device is used.
 
 FILE.npy is an array of integers, or of floating-point numbers without fractions, in row-major
-order.
-
-  --stride N          use the indices 0, N, 2N…; a negative N counts backwards, 0 repeats index 0
-  --indices LIST      use these indices
-  --count N           use the first N indices; by default all, and 1024 with --stride
-  --element-bytes N   bytes of an element: 1, 2, 4, 8, 12 or 16; 4 by default
-  --offset N          byte address of element 0; 0 by default
-  --reuse             show how many other cache lines are accessed between two accesses of a line
-  --shared            analyze accesses to shared memory: bank conflicts instead of sectors
-  --picture FILE      draw the first four requests to an .svg or .html file
-
-With --json: { kind, stride, confidence, outliers, requests, sectors, idealSectors, efficiency,
+order.`,
+  options: {
+    "--stride <N>": "use the indices 0, N, 2N…; a negative N counts backwards, 0 repeats index 0",
+    "--indices <LIST>": "use these indices",
+    "--count <N>": "use the first N indices; by default all, and 1024 with --stride",
+    "--element-bytes <N>": "bytes of an element: 1, 2, 4, 8, 12 or 16; 4 by default",
+    "--offset <N>": "byte address of element 0; 0 by default",
+    "--reuse": "show how many other cache lines are accessed between two accesses of a line",
+    "--shared": "analyze accesses to shared memory: bank conflicts instead of sectors",
+    "--picture <FILE>": "draw the first four requests to an .svg or .html file",
+  },
+  details:
+    `With --json: { kind, stride, confidence, outliers, requests, sectors, idealSectors, efficiency,
 bankConflicts, advice }. With --reuse also { reuse: { granularity, counts, firstTouches, sampled,
 standardError } }, where counts has one entry for 0, 1, 2 to 3, 4 to 7… lines in between.
+
 Exit code 1 if FILE cannot be read, or contains an invalid index.`,
   run: analyze,
 };

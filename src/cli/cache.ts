@@ -7,7 +7,6 @@
 import { clearKernelCache, listKernelCache } from "../../mod.ts";
 import { type Command, printResult, UsageError } from "./command.ts";
 import { formatBytes, plural, textTable } from "./format.ts";
-import { requireNoMore } from "./options.ts";
 
 type KernelCacheEntry = Awaited<ReturnType<typeof listKernelCache>>[number];
 
@@ -42,22 +41,22 @@ function describe(entries: readonly KernelCacheEntry[]): string {
 export const CACHE: Command = {
   name: "cache",
   summary: "list or clear the cache of compiled kernels",
-  help: `gridstride cache [list | clear] [--json]
-
-device.compile() caches machine code on disk, and other processes reuse it. The cache is the folder
+  arguments: "[action]",
+  description:
+    `device.compile() caches machine code on disk, and other processes reuse it. The cache is the folder
 kernels/ in the directory GRIDSTRIDE_CACHE_DIR, or in the system's cache directory. Its maximum size
 is GRIDSTRIDE_CACHE_SIZE: 1GiB by default, 0 turns it off. The least recently used entries are
 removed first.
 
   list   lists the entries, the most recently used first; this is the default
-  clear  removes all entries
-
-With --json: list prints an array of { key, kernel, bytes, lastUsed }, and clear prints the removed
+  clear  removes all entries`,
+  details:
+    `With --json: list prints an array of { key, kernel, bytes, lastUsed }, and clear prints the removed
 { entries, bytes }.
+
 Exit code 1 if the directory cannot be read or written, or if other users can write to it.`,
   async run(invocation) {
-    const [action = "list", ...rest] = invocation.positional;
-    requireNoMore("cache", rest);
+    const [action = "list"] = invocation.positional;
     if (action === "clear") {
       const removed = await clearKernelCache();
       const text = `removed ${summaryOf(removed.entries, removed.bytes)}`;

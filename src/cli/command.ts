@@ -4,6 +4,8 @@
  * @module
  */
 
+import type { Device } from "../../mod.ts";
+
 /** The exit codes of all commands. */
 export const EXIT = {
   done: 0,
@@ -29,14 +31,24 @@ export interface Command {
   /** The word that selects it; in a group the second word. */
   readonly name: string;
   readonly summary: string;
-  /**
-   * The help text. Its lines `  --name VALUE  description` define the options: with a value if there
-   * is one after the name, and with several if the description has "can be repeated".
-   */
-  readonly help: string;
+  /** Its arguments: `<FILE.cu> [ARGUMENT...]`. */
+  readonly arguments?: string;
+  readonly description: string;
+  /** Descriptions of the options by their flags: `--ptx`, `--grid <X,Y,Z>`. */
+  readonly options?: Readonly<Record<string, string>>;
+  /** Options that can be repeated. */
+  readonly lists?: Readonly<Record<string, string>>;
+  /** The end of the help text. */
+  readonly details?: string;
   /** Runs the command; the exit code is 0 unless it returns another. */
   run(invocation: Invocation): Promise<number | void>;
 }
+
+/** The option of all commands that open a device. */
+export const DEVICE_OPTION = {
+  "--device <DEVICE>":
+    "cuda, cuda:N, host or host:N; by default GRIDSTRIDE_DEVICE, or the best one",
+} as const;
 
 /** Commands with a common first word. */
 export interface CommandGroup {
@@ -89,6 +101,11 @@ export async function readFile(path: string): Promise<Uint8Array<ArrayBuffer>> {
 export async function writeFile(path: string, content: Uint8Array | string): Promise<void> {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   await Deno.writeFile(path, bytes).catch((error) => throwFileProblem(`write ${path}`, error));
+}
+
+/** The label of a device, which marks simulated devices: `host:0 (fake)`. */
+export function labelOf({ label, info }: Device): string {
+  return info.fake ? `${label} (fake)` : label;
 }
 
 /** Prints a text on stdout. */

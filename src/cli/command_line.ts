@@ -1,123 +1,143 @@
 /**
- * Parses the command line.
+ * Builds the program for commander, which parses the command line, prints help and suggests names.
  *
  * @module
  */
 
-import { type Command, type CommandGroup, type Invocation, UsageError } from "./command.ts";
+import { RootCommand } from "@bomb.sh/tab";
+import tab from "@bomb.sh/tab/commander";
+import { bold, cyan, green, red, yellow } from "@std/fmt/colors";
+import { Command as Parser, CommanderError, Option } from "commander";
+import configuration from "../../deno.json" with { type: "json" };
+import { type Command, type CommandGroup, EXIT, type Invocation, printText } from "./command.ts";
+import { COLUMNS, usesColor } from "./format.ts";
 
-export interface CommandLine {
-  /** The command, or the group if its second word is missing; undefined without any word. */
-  readonly command: Command | CommandGroup | undefined;
-  readonly help: boolean;
-  readonly invocation: Invocation;
+/** Numbers that commander would read as options; a space hides them from it. */
+const NEGATIVE = /^-(?:inf\b|\.?\d)/i;
+const HIDDEN = /^ (?=-)/;
+
+/** Removes the line breaks within paragraphs: commander wraps lines at the width of the terminal. */
+function unwrapped(text: string): string {
+  return text.replace(/(\S)\n(?=\S)/g, "$1 ");
 }
 
-const NUMBER = /^-(?:\.?\d|inf\b)/i;
-
-function isHelp(word: string | undefined): boolean {
-  return word === "--help" || word === "-h";
+function invocationOf(parser: Parser): Invocation {
+  const options: Record<string, string | true> = {};
+  const lists: Record<string, string[]> = {};
+  for (const option of parser.options) {
+    const value: unknown = parser.getOptionValue(option.attributeName());
+    if (Array.isArray(value)) lists[option.name()] = value;
+    else if (typeof value === "string") options[option.name()] = value.replace(HIDDEN, "");
+    else if (value === true) options[option.name()] = true;
+  }
+  const { json = false } = parser.optsWithGlobals<{ json?: boolean }>();
+  const { json: _, device, ...own } = options;
+  return {
+    json,
+    ...(typeof device === "string" ? { device } : {}),
+    options: own,
+    lists,
+    positional: parser.args.map((word) => word.replace(HIDDEN, "")),
+  };
 }
 
-function find<E extends Command | CommandGroup>(entries: readonly E[], words: string[]): E {
-  const entry = entries.find(({ name }) => name === words.at(-1));
-  if (entry !== undefined) return entry;
-  const names = entries.map(({ name }) => name).join(", ");
-  throw new UsageError(
-    `Cannot run gridstride ${words.join(" ")} as the command must be one of ${names}`,
+function addCommand(parent: Parser, command: Command, onCode: (code: number) => void): void {
+  const { description, details, options = {}, lists = {} } = command;
+  const parser = parent.command(command.name).summary(command.summary)
+    .description(unwrapped(description))
+    .action(async () => onCode(await command.run(invocationOf(parser)) ?? EXIT.done));
+  if (command.arguments !== undefined) parser.arguments(command.arguments);
+  for (const [flags, text] of Object.entries(options)) {
+    parser.addOption(new Option(flags, unwrapped(text)));
+  }
+  for (const [flags, text] of Object.entries(lists)) {
+    const collect = (value: string, previous: string[] = []) => [...previous, value];
+    parser.addOption(new Option(flags, unwrapped(`${text}; can be repeated`)).argParser(collect));
+  }
+  parser.option("--json", "print one JSON value instead of text");
+  parser.addHelpText("after", ({ command }) => {
+    if (details === undefined) return "";
+    return `\n${command.createHelp().boxWrap(unwrapped(details), columns())}`;
+  });
+}
+
+/** The width of the terminal, and 80 without one. */
+function columns(): number {
+  return Deno.stdout.isTerminal() ? Math.min(100, Deno.consoleSize().columns || COLUMNS) : COLUMNS;
+}
+
+/** Adds the command `complete`; where it proposes nothing, the shell completes names of files. */
+function addCompletion(program: Parser): void {
+  const completion = tab(program);
+  program.commands.at(-1)!.description("print a completion script for a shell").addHelpText(
+    "after",
+    `\nFor example in ~/.bashrc or ~/.zshrc: source <(${program.name()} complete bash)`,
   );
+  for (const [words, entry] of completion.commands) {
+    const find = (parser: Parser | undefined, word: string) =>
+      parser?.commands.find((command) => command.name() === word);
+    const parser = words.split(" ").reduce<Parser | undefined>(find, program);
+    entry.description = parser?.summary() || entry.description;
+  }
+  const print = RootCommand.prototype["complete"].bind(completion);
+  completion["complete"] = (word: string) => {
+    if (completion.completions.some(({ value }) => value.startsWith(word))) print(word);
+    else printText(":0");
+  };
 }
 
-/** Parses the command line. */
-export function parseCommandLine(
+/**
+ * Runs the command that a command line names.
+ *
+ * @param args The arguments of the program.
+ * @returns The exit code.
+ */
+export async function runProgram(
   entries: readonly (Command | CommandGroup)[],
   args: readonly string[],
-): CommandLine {
-  const none = { json: false, options: {}, lists: {}, positional: [] };
-  // Options before the command, such as --json or --device host, belong to the command.
-  const start = args.findIndex((word, at) => !word.startsWith("-") && args[at - 1] !== "--device");
-  const [first, second, ...rest] = start < 0 ? args : args.slice(start);
-  const leading = args.slice(0, Math.max(0, start));
-  if (first === undefined || isHelp(first)) {
-    return { command: undefined, help: first !== undefined, invocation: none };
-  }
-  const entry = find(entries, [first]);
-  if (!("commands" in entry)) {
-    return parseOptions(entry, first, [
-      ...leading,
-      ...second === undefined ? [] : [second, ...rest],
-    ]);
-  }
-  if (second === undefined || isHelp(second)) {
-    return { command: entry, help: second !== undefined, invocation: none };
-  }
-  return parseOptions(find(entry.commands, [first, second]), `${first} ${second}`, [
-    ...leading,
-    ...rest,
-  ]);
-}
-
-/** The names of the options in a help text: flags, and those with one value or several. */
-function optionsOf(help: string) {
-  const options = [...help.matchAll(/^ {2}--(\S+)( \S+)? {2,}([^]*?)(?=\n {2}-|\n\n|(?![^]))/gm)];
-  const names = (isRight: (value: string | undefined, text: string) => boolean) =>
-    options.filter(([, , value, text]) => isRight(value, text!)).map(([, name]) => name!);
-  return {
-    flags: names((value) => value === undefined),
-    values: names((value) => value !== undefined),
-    lists: names((_, text) => /can\s+be\s+repeated/.test(text)),
-  };
-}
-
-function parseOptions(command: Command, words: string, args: readonly string[]): CommandLine {
-  const { values, lists, flags } = optionsOf(command.help);
-  const texts = ["device", ...values];
-  const names = [...texts, ...flags, "json", "help"];
-  const isOption = (word: string) => {
-    const [, name] = /^--([^=]+)/.exec(word) ?? [];
-    return word === "-h" || word === "--" || name !== undefined && names.includes(name);
-  };
-  const options: Record<string, string | true> = {};
-  const repeated: Record<string, string[]> = {};
-  const positional: string[] = [];
-  for (let at = 0; at < args.length; at++) {
-    const word = args[at]!;
-    if (word === "--") {
-      positional.push(...args.slice(at + 1));
-      break;
+): Promise<number> {
+  let code: number = EXIT.done;
+  const onCode = (result: number) => void (code = result);
+  const program = new Parser("gridstride").description("CUDA for Deno").version(
+    configuration.version,
+  )
+    .option("--json", "print one JSON value instead of text")
+    .enablePositionalOptions().exitOverride().showHelpAfterError("See --help.")
+    .configureOutput({
+      writeOut: (text) => printText(text.trimEnd()),
+      writeErr: (text) => console.error(text.trimEnd()),
+      outputError: (text, write) => write(text.replace(/^error:/, red("error:"))),
+      getOutHelpWidth: columns,
+      getErrHelpWidth: columns,
+      getOutHasColors: usesColor,
+      getErrHasColors: usesColor,
+    })
+    .configureHelp({
+      subcommandTerm: (command) => command.name(),
+      styleTitle: bold,
+      styleCommandText: cyan,
+      styleSubcommandText: cyan,
+      styleOptionText: green,
+      styleArgumentText: yellow,
+    })
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 success, 1 failure or no device, 2 invalid usage or environment.",
+    );
+  for (const entry of entries) {
+    if (!("commands" in entry)) addCommand(program, entry, onCode);
+    else {
+      const group = program.command(entry.name).description(entry.summary);
+      for (const command of entry.commands) addCommand(group, command, onCode);
     }
-    if (!word.startsWith("-") || NUMBER.test(word)) {
-      positional.push(word);
-      continue;
-    }
-    const [, name = "", inline] = /^--([^=]+)(?:=(.*))?$/s.exec(word === "-h" ? "--help" : word) ??
-      [];
-    if (!names.includes(name)) {
-      throw new UsageError(
-        `Cannot use ${word} as gridstride ${words} has no such option: see --help`,
-      );
-    }
-    if (!texts.includes(name)) {
-      options[name] = true;
-      continue;
-    }
-    // A value may begin with a dash, as compiler options do, unless it is an option itself.
-    const next = args[at + 1];
-    const value = inline ?? (next === undefined || isOption(next) ? "" : args[++at]!);
-    if (value === "") throw new UsageError(`Cannot use --${name} as its value is missing`);
-    if (lists.includes(name)) (repeated[name] ??= []).push(value);
-    else options[name] = value;
   }
-  const { json, help, device, ...own } = options;
-  return {
-    command,
-    help: help === true,
-    invocation: {
-      json: json === true,
-      ...(typeof device === "string" ? { device } : {}),
-      options: own,
-      lists: repeated,
-      positional,
-    },
-  };
+  addCompletion(program);
+  const hidden = args.map((word) => NEGATIVE.test(word) ? ` ${word}` : word);
+  try {
+    await program.parseAsync(hidden, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+  }
+  return code;
 }

@@ -5,10 +5,17 @@
  */
 
 import { type CompiledImage, compileImage, openDevice } from "../../mod.ts";
-import { type Command, type Invocation, printResult, UsageError, writeFile } from "./command.ts";
+import {
+  type Command,
+  DEVICE_OPTION,
+  type Invocation,
+  printResult,
+  UsageError,
+  writeFile,
+} from "./command.ts";
 import { formatBytes, textTable } from "./format.ts";
-import { compilerOptions, readSource } from "./kernel.ts";
-import { onlyArgument, refuseOption, requireNotBoth, textOption } from "./options.ts";
+import { COMPILER_LISTS, compilerOptions, readSource } from "./kernel.ts";
+import { refuseOption, requireNotBoth, textOption } from "./options.ts";
 
 const PRODUCTS = ["ptx", "cubin", "resources"] as const;
 type Product = typeof PRODUCTS[number];
@@ -56,7 +63,7 @@ function productOptions(
 }
 
 async function compile(invocation: Invocation): Promise<void> {
-  const path = onlyArgument("compile", "FILE.cu", invocation);
+  const path = invocation.positional[0]!;
   const product = productOf(invocation);
   const target = targetOf(invocation);
   const added = productOptions(product, target);
@@ -125,25 +132,27 @@ function printImage(
 export const COMPILE: Command = {
   name: "compile",
   summary: "compile a kernel source, or show the resources of its kernels",
-  help: `gridstride compile FILE.cu [--ptx | --cubin | --resources] [options]
-
-Compiles a CUDA source: by default for the device, to a shared library for a host device. Compiling
-for an NVIDIA architecture requires NVRTC, but no GPU.
-
-  --ptx            compile to PTX, and print it without --output
-  --cubin          compile to machine code for exactly this architecture
-  --resources      show the registers, shared memory and local memory of each kernel
-  --output FILE    write the result to FILE
-  --arch ARCH      a compute capability such as 9.0, or an architecture such as sm_90a; by default
-                   that of the device
-  --device DEVICE  cuda, cuda:N, host or host:N
-  --instance NAME  an instance of a template, such as "tile<float, 32>"; can be repeated
-  --define K=V     define a macro; can be repeated
-  --include DIR    search DIR for headers, after the folder of the file; can be repeated
-  --option TEXT    pass an option to the compiler, such as --option=--use_fast_math; can be repeated
-
-With --json: { format, bytes, names, output }. With --resources an array of { kernel, registers,
+  arguments: "<FILE.cu>",
+  description:
+    `Compiles a CUDA source: by default for the device, to a shared library for a host device. Compiling
+for an NVIDIA architecture requires NVRTC, but no GPU.`,
+  options: {
+    "--ptx": "compile to PTX, and print it without --output",
+    "--cubin": "compile to machine code for exactly this architecture",
+    "--resources": "show the registers, shared memory and local memory of each kernel",
+    "--output <FILE>": "write the result to FILE",
+    "--arch <ARCH>":
+      "a compute capability such as 9.0, or an architecture such as sm_90a; by default that of the device",
+    ...DEVICE_OPTION,
+  },
+  lists: {
+    "--instance <NAME>": 'an instance of a template, such as "tile<float, 32>"',
+    ...COMPILER_LISTS,
+  },
+  details:
+    `With --json: { format, bytes, names, output }. With --resources an array of { kernel, registers,
 sharedMemory, localMemory }, which is empty for a host device.
+
 Exit code 1 if the source does not compile, or if there is no compiler.`,
   run: compile,
 };

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { green, red, yellow } from "@std/fmt/colors";
 import {
   bestDevice,
   type DeviceInfo,
@@ -14,12 +15,22 @@ import {
   validate,
   type ValidationRow,
 } from "../../mod.ts";
-import { type Command, EXIT, printResult, showProgress } from "./command.ts";
-import { formatBytes, formatRate, textTable } from "./format.ts";
-import { requireNoMore } from "./options.ts";
+import {
+  type Command,
+  DEVICE_OPTION,
+  EXIT,
+  labelOf,
+  printResult,
+  showProgress,
+} from "./command.ts";
+import { formatBytes, formatNumber, formatRate, textTable } from "./format.ts";
+
+const INSTALL = "deno install --global --allow-all --name gridstride jsr:@gridstride/cuda/cli";
 
 function describeDevices(devices: readonly DeviceInfo[]): string {
-  if (devices.length === 0) return "No device. Run `gridstride doctor` to see why.";
+  if (devices.length === 0) {
+    return "No device. Run `deno run -A jsr:@gridstride/cuda/cli doctor` to see why.";
+  }
   const table = textTable(
     ["device", "name", "capability", "memory", "SMs", "bandwidth", ""],
     devices.map((info) => [
@@ -31,7 +42,7 @@ function describeDevices(devices: readonly DeviceInfo[]): string {
       info.kind === "host" || info.peakBandwidth === null
         ? "–"
         : formatRate(info.peakBandwidth, "B/s"),
-      info.fake ? "fake" : "",
+      info.fake ? yellow("fake") : "",
     ]),
     "<<>>>>",
   );
@@ -42,14 +53,12 @@ function describeDevices(devices: readonly DeviceInfo[]): string {
 export const DEVICES: Command = {
   name: "devices",
   summary: "list the devices",
-  help: `gridstride devices [--json]
-
-Lists the GPUs and host devices, and opens none of them. A host device runs kernels on the CPU.
-Devices that GRIDSTRIDE_FAKE simulates are marked "fake".
-
-With --json: an array of DeviceInfo objects with sizes in bytes. It is empty if there is no device.`,
+  description:
+    `Lists the GPUs and host devices, and opens none of them. A host device runs kernels on the CPU.
+Devices that GRIDSTRIDE_FAKE simulates are marked "fake".`,
+  details:
+    `With --json: an array of DeviceInfo objects with sizes in bytes. It is empty if there is no device.`,
   run(invocation) {
-    requireNoMore("devices", invocation.positional);
     const devices = listDevices();
     printResult(invocation, devices, () => describeDevices(devices));
     return Promise.resolve();
@@ -88,66 +97,79 @@ function describeDiagnosis(diagnosis: Diagnosis): string {
     permissionTable,
     problems.length === 0
       ? "No problems."
-      : problems.map(({ code, message, fix }) => `✗ ${code}: ${message}\n  → ${fix}`).join("\n"),
-    diagnosis.ok ? "A device can be opened." : "No device can be opened.",
+      : problems.map(({ code, message, fix }) => `${red(`✗ ${code}`)}: ${message}\n  → ${fix}`)
+        .join("\n"),
+    diagnosis.ok ? green("A device can be opened.") : red("No device can be opened."),
+    `To install this command: ${INSTALL}`,
   ].join("\n\n");
 }
 
 export const DOCTOR: Command = {
   name: "doctor",
   summary: "find out why a device cannot be used, and how to fix it",
-  help: `gridstride doctor [--json]
+  description:
+    `Checks the native libraries, the GPU backends, the versions of driver and toolkit, the permissions
+and the environment variables, and suggests a fix for every problem.`,
+  details:
+    `With --json: { ok, libraries, backends, driverVersion, toolkitVersion, permissions, problems }.
 
-Checks the native libraries, the GPU backends, the versions of driver and toolkit, the permissions
-and the environment variables, and suggests a fix for every problem.
-
-With --json: { ok, libraries, backends, driverVersion, toolkitVersion, permissions, problems }.
 Exit code 1 if no device can be opened.`,
   async run(invocation) {
-    requireNoMore("doctor", invocation.positional);
     const diagnosis = await diagnose();
     printResult(invocation, diagnosis, () => describeDiagnosis(diagnosis));
     return diagnosis.ok ? EXIT.done : EXIT.failed;
   },
 };
 
-function describeValidation(rows: readonly ValidationRow[]): string {
+function describeValidation(device: string, rows: readonly ValidationRow[]): string {
+  const failures = rows.filter(({ passed }) => !passed);
+  const summary = `${rows.length - failures.length} passed, ${failures.length} failed on ${device}`;
+  const kernels = Map.groupBy(rows, ({ kernel }) => kernel);
   const table = textTable(
-    ["kernel", "dtype", "size", "max error", "bound", ""],
-    rows.map(({ kernel, dtype, size, maxError, bound, passed }) => [
-      kernel,
-      dtype,
-      String(size),
-      maxError.toExponential(2),
-      bound.toExponential(2),
-      passed ? "passed" : "FAILED",
-    ]),
-    "<<>>>",
+    ["kernel", "types", "checks", "failed", "worst error ÷ bound"],
+    [...kernels].map(([kernel, all]) => {
+      const failed = all.filter(({ passed }) => !passed).length;
+      const shares = all.map(({ maxError, bound }) => maxError === 0 ? 0 : maxError / bound);
+      return [
+        kernel,
+        String(new Set(all.map(({ dtype }) => dtype)).size),
+        String(all.length),
+        failed === 0 ? "0" : red(String(failed)),
+        formatNumber(Math.max(...shares)),
+      ];
+    }),
+    "<>>>>",
   );
-  const failed = rows.filter(({ passed }) => !passed).length;
-  return `${table}\n\n${rows.length - failed} passed, ${failed} failed on ${rows[0]?.device}`;
+  const failed = failures.map(({ kernel, dtype, size, maxError, bound }) =>
+    `${kernel} ${dtype}, size ${size}: ` +
+    `the error is ${maxError.toExponential(2)}, the bound ${bound.toExponential(2)}`
+  );
+  const colored = failures.length === 0 ? green(summary) : red(summary);
+  return [colored, table, failed.join("\n")].filter((part) => part !== "").join("\n\n");
 }
 
 export const VALIDATE: Command = {
   name: "validate",
   summary: "compare every built-in kernel with a double-precision reference",
-  help: `gridstride validate [--device DEVICE] [--json]
+  description:
+    `Runs every built-in kernel with every element type and several sizes, and compares the results with
+a double-precision computation in TypeScript.`,
+  options: DEVICE_OPTION,
+  details: `With --json: an array of { kernel, device, dtype, size, maxError, bound, passed, fake }.
 
-Runs every built-in kernel with every element type and several sizes, and compares the results with
-a double-precision computation in TypeScript.
-
-  --device DEVICE  cuda, cuda:N, host or host:N; by default GRIDSTRIDE_DEVICE, or the best device
-
-With --json: an array of { kernel, device, dtype, size, maxError, bound, passed }.
 Exit code 1 if an error exceeds its bound.`,
   async run(invocation) {
-    requireNoMore("validate", invocation.positional);
     using device = openDevice(invocation.device);
     const rows = await validate(device, {
       onProgress: ({ done, total, kernel }) => showProgress(`${done}/${total} ${kernel}`),
     });
     showProgress("");
-    printResult(invocation, rows, () => describeValidation(rows));
+    const { fake } = device.info;
+    printResult(
+      invocation,
+      rows.map((row) => ({ ...row, fake })),
+      () => describeValidation(labelOf(device), rows),
+    );
     return rows.every(({ passed }) => passed) ? EXIT.done : EXIT.failed;
   },
 };

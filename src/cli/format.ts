@@ -4,6 +4,22 @@
  * @module
  */
 
+import { bold, setColorEnabled, stripAnsiCode } from "@std/fmt/colors";
+
+/** The width of output that goes to no terminal. */
+export const COLUMNS = 80;
+
+/** Colors are for terminals, unless `NO_COLOR` is set. */
+export function usesColor(): boolean {
+  const isUsed = !Deno.noColor && Deno.stdout.isTerminal() && Deno.stderr.isTerminal();
+  setColorEnabled(isUsed);
+  return isUsed;
+}
+
+function widthOf(text: string): number {
+  return stripAnsiCode(text).length;
+}
+
 /**
  * A table with aligned columns under a header line.
  *
@@ -15,13 +31,14 @@ export function textTable(
   alignment = "",
 ): string {
   const widths = header.map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0))
+    Math.max(widthOf(title), ...rows.map((row) => widthOf(row[column] ?? "")))
   );
   const line = (cells: readonly string[]) =>
-    cells.map((cell, column) =>
-      alignment[column] === ">" ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!)
-    ).join("  ").trimEnd();
-  return [line(header), line(widths.map((width) => "─".repeat(width))), ...rows.map(line)]
+    cells.map((cell, column) => {
+      const space = " ".repeat(Math.max(0, widths[column]! - widthOf(cell)));
+      return alignment[column] === ">" ? space + cell : cell + space;
+    }).join("  ").trimEnd();
+  return [bold(line(header)), line(widths.map((width) => "─".repeat(width))), ...rows.map(line)]
     .join("\n");
 }
 

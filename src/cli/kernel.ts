@@ -14,6 +14,13 @@ import {
 import { type Invocation, throwFileProblem, UsageError } from "./command.ts";
 import { defineOptions } from "./options.ts";
 
+/** The options of commands that compile sources. */
+export const COMPILER_LISTS = {
+  "-D, --define <K=V>": "define a macro",
+  "-I, --include <DIR>": "search DIR for headers, after the folder of the file",
+  "--option <TEXT>": "pass an option to the compiler, such as --option=--use_fast_math",
+} as const;
+
 export type KernelFile = Awaited<ReturnType<typeof readKernelFile>>;
 
 /** The file and the kernel at the beginning of the arguments of `run` and `tune`. */

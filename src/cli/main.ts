@@ -23,11 +23,10 @@ import {
   type CommandGroup,
   EXIT,
   FileProblem,
-  printText,
   showProgress,
   UsageError,
 } from "./command.ts";
-import { parseCommandLine } from "./command_line.ts";
+import { runProgram } from "./command_line.ts";
 import { COMPILE } from "./compile.ts";
 import { DEVICES, DOCTOR, VALIDATE } from "./devices.ts";
 import { MEMORY } from "./memory.ts";
@@ -49,32 +48,6 @@ const COMMANDS: readonly (Command | CommandGroup)[] = [
   CACHE,
   MEMORY,
 ];
-
-function list(entries: readonly (Command | CommandGroup)[]): string {
-  const width = Math.max(...entries.map(({ name }) => name.length));
-  return entries.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`).join("\n");
-}
-
-function helpOf(command: Command | CommandGroup | undefined): string {
-  if (command === undefined) {
-    return `gridstride: CUDA for Deno
-
-Usage: gridstride <command> [options]
-
-${list(COMMANDS)}
-
-All commands take --help and --json, which prints one JSON value instead of text.
-Exit codes: 0 success, 1 failure or no device, 2 invalid usage or environment.`;
-  }
-  if (!("commands" in command)) return command.help;
-  return `gridstride ${command.name}: ${command.summary}
-
-Usage: gridstride ${command.name} <command> [options]
-
-${list(command.commands)}
-
-See gridstride ${command.name} <command> --help.`;
-}
 
 /** Errors with exit code 1: the usage was right and the command failed. */
 const FAILURES = [
@@ -111,16 +84,7 @@ function exitCodeOf(error: unknown): number | undefined {
  */
 export async function main(args: readonly string[]): Promise<number> {
   try {
-    const { command, help, invocation } = parseCommandLine(COMMANDS, args);
-    if (help) {
-      printText(helpOf(command));
-      return EXIT.done;
-    }
-    if (command !== undefined && "run" in command) {
-      return await command.run(invocation) ?? EXIT.done;
-    }
-    console.error(helpOf(command));
-    return EXIT.usage;
+    return await runProgram(COMMANDS, args);
   } catch (error) {
     const code = exitCodeOf(error);
     if (code === undefined) throw error;

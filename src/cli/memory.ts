@@ -31,14 +31,7 @@ import {
   writeFile,
 } from "./command.ts";
 import { formatBytes, textTable } from "./format.ts";
-import {
-  integerOption,
-  onlyArgument,
-  refuseOption,
-  requireNotBoth,
-  sizeOption,
-  textOption,
-} from "./options.ts";
+import { integerOption, refuseOption, requireNotBoth, sizeOption, textOption } from "./options.ts";
 
 async function parsed<T>(path: string, parse: (bytes: Uint8Array) => T): Promise<T> {
   const bytes = await readFile(path);
@@ -63,12 +56,8 @@ async function replay(invocation: Invocation): Promise<void> {
     DEFAULT_REPLAY_CAPACITY;
   if (capacityBytes === 0) refuseOption("capacity", "more than 0", "0");
   const multiplier = integerOption(invocation, "multiplier", 1, 999_999_999) ?? 1;
-  const { positional } = invocation;
-  if (positional.length === 0) {
-    throw new UsageError("Cannot run gridstride memory replay as TRACE is missing");
-  }
   const groups: { heading: string; results: Figures[] }[] = [];
-  for (const name of positional) {
+  for (const name of invocation.positional) {
     const trace = await parsed(name, (bytes) => readTrace(bytes, name, { multiplier }));
     const results = policies.map((policy) => {
       showProgress(`${name} × ${policy.name}`);
@@ -114,23 +103,26 @@ function replayTable(results: readonly Figures[]): string {
 const REPLAY: Command = {
   name: "replay",
   summary: "replay memory traces with a memory pool",
-  help: `gridstride memory replay TRACE… [options]
-
-Replays the allocations of traces with the memory pool, without a GPU, and compares the reserved
+  arguments: "<TRACE...>",
+  description:
+    `Replays the allocations of traces with the memory pool, without a GPU, and compares the reserved
 with the requested memory.
 
 TRACE is a file: a trace as text, a log of RMM's logging resource (CSV), an instance of minimalloc
 (CSV), or a snapshot of a memory pool with a timeline (JSON).
 
 The policies, which are all compared by default:
-${REPLAY_POLICIES.map(({ name, description }) => `  ${name}: ${description}`).join("\n")}
 
-  --policy POLICY  replay with this policy only
-  --capacity SIZE  memory of the device; ${formatBytes(DEFAULT_REPLAY_CAPACITY)} by default
-  --multiplier N   multiply the sizes of a minimalloc instance
-
-With --json: an array of { trace, policy, peakLive, peakReserved, ratio, upstreamCalls, retries,
+${REPLAY_POLICIES.map(({ name, description }) => `${name}: ${description}.`).join("\n\n")}`,
+  options: {
+    "--policy <POLICY>": "replay with this policy only",
+    "--capacity <SIZE>": `memory of the device; ${formatBytes(DEFAULT_REPLAY_CAPACITY)} by default`,
+    "--multiplier <N>": "multiply the sizes of a minimalloc instance",
+  },
+  details:
+    `With --json: an array of { trace, policy, peakLive, peakReserved, ratio, upstreamCalls, retries,
 outOfMemory, nanosecondsPerOperation } with sizes in bytes. The ratio is null if no memory was live.
+
 Exit code 1 if a trace cannot be read.`,
   run: replay,
 };
@@ -146,7 +138,7 @@ function isSameFile(path: string, other: string): boolean {
 }
 
 async function report(invocation: Invocation): Promise<void> {
-  const file = onlyArgument("memory report", "FILE", invocation);
+  const file = invocation.positional[0]!;
   const isText = invocation.options["text"] === true;
   if (invocation.json && isText) requireNotBoth("memory report", "json", "text");
   const output = textOption(invocation, "output") ?? `${file.replace(/\.[^./\\]+$/, "")}.html`;
@@ -171,17 +163,18 @@ async function report(invocation: Invocation): Promise<void> {
 const REPORT: Command = {
   name: "report",
   summary: "show a memory snapshot as a page or as text",
-  help: `gridstride memory report FILE [--output FILE.html] [--json | --text]
-
-Creates an HTML page from a snapshot of a memory pool: memory and fragmentation over time, all
+  arguments: "<FILE>",
+  description:
+    `Creates an HTML page from a snapshot of a memory pool: memory and fragmentation over time, all
 segments and blocks to scale, and the call sites that hold memory. The page needs no other file and
-no network. It is written beside FILE with the extension .html, and its path is printed.
-
-  --output FILE.html  write the page to this file
-  --text              print the report as text instead
-
-With --json: { source, takenAt, device, totals, reservedPerLive, externalFragmentation,
+no network. It is written beside FILE with the extension .html, and its path is printed.`,
+  options: {
+    "--output <FILE.html>": "write the page to this file",
+    "--text": "print the report as text instead",
+  },
+  details: `With --json: { source, takenAt, device, totals, reservedPerLive, externalFragmentation,
 internalFragmentation, segments, sites, oldest } with sizes in bytes and ages in milliseconds.
+
 Exit code 1 if FILE cannot be read, or if the page cannot be written.`,
   run: report,
 };

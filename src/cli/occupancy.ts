@@ -15,17 +15,18 @@ import {
   type OccupancyUsage,
   openDevice,
 } from "../../mod.ts";
-import { type Command, FileProblem, type Invocation, printResult, UsageError } from "./command.ts";
-import { formatBytes, formatPercent, plural, textTable } from "./format.ts";
-import { compilerOptions, kernelExpression, readSource } from "./kernel.ts";
 import {
-  extentsOption,
-  integerOption,
-  requireNoMore,
-  requireNotBoth,
-  sizeOption,
-  textOption,
-} from "./options.ts";
+  type Command,
+  DEVICE_OPTION,
+  FileProblem,
+  type Invocation,
+  labelOf,
+  printResult,
+  UsageError,
+} from "./command.ts";
+import { formatBytes, formatPercent, plural, textTable } from "./format.ts";
+import { COMPILER_LISTS, compilerOptions, kernelExpression, readSource } from "./kernel.ts";
+import { extentsOption, integerOption, requireNotBoth, sizeOption, textOption } from "./options.ts";
 
 const MAX_INTEGER = 2 ** 31 - 1;
 /** Barriers of a block, a limit of the hardware. */
@@ -40,7 +41,9 @@ function subjectOf(invocation: Invocation) {
     const { computeCapability } = device.info;
     return {
       capability: computeCapability,
-      label: `${device.label}, compute capability ${computeCapability}`,
+      device: device.label,
+      fake: device.info.fake,
+      label: `${labelOf(device)}, compute capability ${computeCapability}`,
       limits: occupancyLimits(device.info),
     };
   }
@@ -51,7 +54,13 @@ function subjectOf(invocation: Invocation) {
       `compute capability ${capability} is unknown: the limits are those of ${limits.source}`,
     );
   }
-  return { capability, label: `compute capability ${capability}`, limits };
+  return {
+    capability,
+    device: null,
+    fake: false,
+    label: `compute capability ${capability}`,
+    limits,
+  };
 }
 
 function threadsOf(invocation: Invocation): number {
@@ -75,7 +84,7 @@ type KernelFigures = Pick<
 
 /** The resources from the options, or from compiling the kernel. */
 async function kernelFigures(invocation: Invocation, capability: string): Promise<KernelFigures> {
-  const [file, signature, ...rest] = invocation.positional;
+  const [file, signature] = invocation.positional;
   const registers = integerOption(invocation, "registers", 0, MAX_INTEGER);
   const shared = sizeOption(invocation, "shared", MAX_INTEGER);
   if (file === undefined) {
@@ -89,7 +98,6 @@ async function kernelFigures(invocation: Invocation, capability: string): Promis
       "Cannot run gridstride occupancy as the name of a kernel after FILE.cu is missing",
     );
   }
-  requireNoMore("occupancy", rest);
   if (registers !== undefined || shared !== undefined) {
     const option = registers === undefined ? "shared" : "registers";
     throw new UsageError(`Cannot use --${option} with FILE.cu as compiling the file determines it`);
@@ -213,34 +221,34 @@ async function calculate(invocation: Invocation): Promise<void> {
   const figures = await kernelFigures(invocation, subject.capability);
   const usage = { ...figures, threadsPerBlock, dynamicSharedMemory, barriersPerBlock };
   const result = occupancy(subject.limits, usage);
-  printResult(invocation, result, () => describe(subject, result, usage));
+  const { device, fake } = subject;
+  printResult(invocation, { device, fake, ...result }, () => describe(subject, result, usage));
 }
 
 export const OCCUPANCY: Command = {
   name: "occupancy",
-  summary: "calculate the occupancy of a kernel, its limits, and possible improvements",
-  help: `gridstride occupancy --threads N --registers N [--shared SIZE] [--dynamic SIZE] [options]
-gridstride occupancy FILE.cu "SIGNATURE" --block X,Y,Z [--dynamic SIZE] [options]
-
-Calculates the blocks that a multiprocessor holds at once, as NVIDIA's occupancy calculator does.
+  summary: "calculate the occupancy of a kernel, and its limits",
+  arguments: "[FILE.cu] [SIGNATURE]",
+  description:
+    `Calculates the blocks that a multiprocessor holds at once, as NVIDIA's occupancy calculator does.
 The resources of the kernel are given as options, or determined by compiling FILE.cu. Compiling
-requires NVRTC, but no GPU.
-
-  --capability 9.0  the compute capability; by default that of the device
-  --device DEVICE   cuda, cuda:N, host or host:N
-  --threads N       threads of a block
-  --block X,Y,Z     extents of a block, instead of --threads
-  --registers N     registers of a thread
-  --shared SIZE     static shared memory of a block, such as 16KiB; 0 by default
-  --dynamic SIZE    dynamic shared memory of a block; 0 by default
-  --barriers N      hardware barriers of a block, 0 to 16; 1 by default
-  --define K=V      define a macro; can be repeated
-  --include DIR     search DIR for headers, after the folder of the file; can be repeated
-  --option TEXT     pass an option to the compiler; can be repeated
-
-With --json: { activeBlocks, activeWarps, occupancy, limits: { warps, blocks, registers,
+requires NVRTC, but no GPU.`,
+  options: {
+    "--capability <9.0>": "the compute capability; by default that of the device",
+    ...DEVICE_OPTION,
+    "--threads <N>": "threads of a block",
+    "--block <X,Y,Z>": "extents of a block, instead of --threads",
+    "--registers <N>": "registers of a thread",
+    "--shared <SIZE>": "static shared memory of a block, such as 16KiB; 0 by default",
+    "--dynamic <SIZE>": "dynamic shared memory of a block; 0 by default",
+    "--barriers <N>": "hardware barriers of a block, 0 to 16; 1 by default",
+  },
+  lists: COMPILER_LISTS,
+  details:
+    `With --json: { device, fake, activeBlocks, activeWarps, occupancy, limits: { warps, blocks, registers,
 sharedMemory, barriers }, limiter, advice }. Each limit is the number of blocks that this resource
 allows, or null if a block does not use it. The occupancy of a block that does not fit is 0.
+
 Exit code 1 if the source does not compile, or if there is no compiler.`,
   run: calculate,
 };

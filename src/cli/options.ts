@@ -11,24 +11,6 @@ export function refuseOption(name: string, allowed: string, value: string): neve
   throw new UsageError(`Cannot use --${name} as it must be ${allowed}: it is "${value}"`);
 }
 
-/** Refuses positional arguments after the known ones. */
-export function requireNoMore(command: string, [extra]: readonly string[]): void {
-  if (extra === undefined) return;
-  throw new UsageError(
-    `Cannot run gridstride ${command} as there is one argument too many: "${extra}"`,
-  );
-}
-
-/** Returns the only argument of a command, such as `FILE.cu`. */
-export function onlyArgument(command: string, name: string, { positional }: Invocation): string {
-  const [argument, ...rest] = positional;
-  if (argument === undefined) {
-    throw new UsageError(`Cannot run gridstride ${command} as ${name} is missing`);
-  }
-  requireNoMore(command, rest);
-  return argument;
-}
-
 export function requireNotBoth(command: string, first: string, second: string): never {
   throw new UsageError(
     `Cannot run gridstride ${command} with both --${first} and --${second}: choose one`,

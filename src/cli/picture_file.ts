@@ -4,6 +4,7 @@
  * @module
  */
 
+import { escape } from "@std/html/entities";
 import { type Invocation, writeFile } from "./command.ts";
 import { refuseOption, textOption } from "./options.ts";
 
@@ -24,10 +25,6 @@ export function pictureFile(
   return refuseOption("picture", "a file name that ends in .svg or .html", path);
 }
 
-function escaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-}
-
 /** A page with one picture. Its content security policy forbids all requests. */
 function pageOf({ title, description, svg }: Picture): string {
   return `<!doctype html>
@@ -37,7 +34,7 @@ function pageOf({ title, description, svg }: Picture): string {
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${escaped(title)}</title>
+<title>${escape(title)}</title>
 <style>
 body { margin: 2rem auto; padding: 0 1rem; max-width: 66rem; background: #fff; color: #1b1f24;
   font: 15px/1.5 system-ui, sans-serif; }
@@ -53,7 +50,7 @@ svg { display: block; max-width: max(100%, 40rem); height: auto; }
 <div>
 ${svg}
 </div>
-<figcaption>${escaped(description)}</figcaption>
+<figcaption>${escape(description)}</figcaption>
 </figure>
 </body>
 </html>

@@ -6,9 +6,16 @@
 
 import { capabilityLimits, openDevice, peakThroughput } from "../../mod.ts";
 import { roofline } from "../lab/analysis/mod.ts";
-import { type Command, FileProblem, type Invocation, printResult, UsageError } from "./command.ts";
+import {
+  type Command,
+  FileProblem,
+  type Invocation,
+  labelOf,
+  printResult,
+  UsageError,
+} from "./command.ts";
 import { formatNumber, formatRate, textTable } from "./format.ts";
-import { refuseOption, requireNoMore, requireNotBoth, textOption } from "./options.ts";
+import { refuseOption, requireNotBoth, textOption } from "./options.ts";
 import { pictureFile } from "./picture_file.ts";
 import type { NamedPeak } from "./pictures/roofline_picture.ts";
 
@@ -36,7 +43,7 @@ function capabilitySubject(capability: string) {
     peakBandwidth: memoryClockMegahertz * 1e6 * 2 * memoryBusWidth / 8,
   });
   const unknown = source === capability ? "" : `, which is unknown: figures of ${source}`;
-  return { subject: `${name}, compute capability ${capability}${unknown}`, peaks };
+  return { fake: false, subject: `${name}, compute capability ${capability}${unknown}`, peaks };
 }
 
 function subjectOf(invocation: Invocation) {
@@ -46,13 +53,15 @@ function subjectOf(invocation: Invocation) {
     return capabilitySubject(capability);
   }
   using device = openDevice(invocation.device);
-  const { info, label } = device;
+  const { info } = device;
+  const label = labelOf(device);
+  const { fake } = info;
   if (info.kind === "cuda") {
-    return { subject: `${label}, ${info.name}`, peaks: peakThroughput(info) };
+    return { fake, subject: `${label}, ${info.name}`, peaks: peakThroughput(info) };
   }
   // A host device has no GPU clock.
   const { subject, peaks } = capabilitySubject(info.computeCapability);
-  return { subject: `${label} as ${subject}`, peaks };
+  return { fake, subject: `${label} as ${subject}`, peaks };
 }
 
 /** Precisions that the picture compares with the chosen one. */
@@ -67,7 +76,7 @@ function rooflinePeaks(invocation: Invocation) {
     bandwidth: numberOption(invocation, "bandwidth"),
     throughput: numberOption(invocation, "throughput"),
   };
-  const { subject, peaks } = subjectOf(invocation);
+  const { subject, fake, peaks } = subjectOf(invocation);
   const usesTensorCores = invocation.options["tensor-cores"] === true;
   const table: Readonly<Record<string, number | null>> = usesTensorCores
     ? peaks.tensorOperations
@@ -96,6 +105,7 @@ function rooflinePeaks(invocation: Invocation) {
   );
   return {
     subject,
+    fake,
     memory: { name: "memory", peak: bandwidth },
     compute: { name, peak: throughput },
     others,
@@ -104,7 +114,6 @@ function rooflinePeaks(invocation: Invocation) {
 
 async function run(invocation: Invocation): Promise<void> {
   const writePicture = pictureFile(invocation);
-  requireNoMore("roofline", invocation.positional);
   const bytes = numberOption(invocation, "bytes", true);
   const operations = numberOption(invocation, "operations", true);
   if (bytes === undefined || operations === undefined) {
@@ -117,7 +126,7 @@ async function run(invocation: Invocation): Promise<void> {
   const milliseconds = numberOption(invocation, "milliseconds");
   const name = textOption(invocation, "name") ?? "kernel";
   const peaks = rooflinePeaks(invocation);
-  const { memory, compute, subject } = peaks;
+  const { memory, compute, subject, fake } = peaks;
   const report = roofline({
     bytes,
     operations,
@@ -132,7 +141,7 @@ async function run(invocation: Invocation): Promise<void> {
   const { intensity, ridge, attainable, secondsAtRoof, bound } = report;
   const { achieved, achievedBandwidth, share, sentence } = report;
   const figures = {
-    ...{ subject, precision: compute.name, bandwidth: memory.peak, throughput: compute.peak },
+    ...{ subject, fake, precision: compute.name, bandwidth: memory.peak, throughput: compute.peak },
     intensity: intensity === Infinity ? null : intensity,
     ...{ ridge, attainable, millisecondsAtRoof: 1000 * secondsAtRoof },
     ...{ milliseconds: milliseconds ?? null, achieved, achievedBandwidth, bound, share, sentence },
@@ -157,30 +166,32 @@ async function run(invocation: Invocation): Promise<void> {
 
 export const ROOFLINE: Command = {
   name: "roofline",
-  summary: "find out whether memory or arithmetic limits a kernel, and its share of the peak",
-  help: `gridstride roofline --bytes N --operations N [--milliseconds N] [options]
-
-Compares a kernel with the roofline of a device. The number of operations per byte determines
+  summary: "find out whether memory or arithmetic limits a kernel",
+  description:
+    `Compares a kernel with the roofline of a device. The number of operations per byte determines
 whether memory or arithmetic limits the kernel, and its shortest possible time. A kernel that
-reaches less than 60 % of both peaks is limited by latency. The peaks are those of data sheets.
-
-  --bytes N           bytes that the kernel transfers from and to memory, such as 1.5e9
-  --operations N      operations of the kernel; a multiply-add counts as two
-  --milliseconds N    measured time of the kernel
-  --precision NAME    float64, float32, float16, bfloat16, int32 or int8; float32 by default
-  --tensor-cores      use the peak of tensor cores, for float64, tfloat32, float16, bfloat16, int8,
-                      float8 or float4; float16 by default
-  --device DEVICE     cuda, cuda:N, host or host:N; for a host device the GPU that it represents
-  --capability 9.0    use a GPU of this compute capability instead of the device
-  --bandwidth N       use this peak of memory in bytes per second, such as that of a copy
-  --throughput N      use this peak of arithmetic in operations per second
-  --picture FILE      draw the roofline to an .svg or .html file
-  --name TEXT         name of the kernel in the table and the picture
-
-With --json: { subject, precision, bandwidth, throughput, intensity, ridge, attainable,
+reaches less than 60 % of both peaks is limited by latency. The peaks are those of data sheets.`,
+  options: {
+    "--bytes <N>": "bytes that the kernel transfers from and to memory, such as 1.5e9",
+    "--operations <N>": "operations of the kernel; a multiply-add counts as two",
+    "--milliseconds <N>": "measured time of the kernel",
+    "--precision <NAME>": "float64, float32, float16, bfloat16, int32 or int8; float32 by default",
+    "--tensor-cores":
+      "use the peak of tensor cores, for float64, tfloat32, float16, bfloat16, int8, float8 or float4; float16 by default",
+    "--device <DEVICE>":
+      "cuda, cuda:N, host or host:N; for a host device the GPU that it represents",
+    "--capability <9.0>": "use a GPU of this compute capability instead of the device",
+    "--bandwidth <N>": "use this peak of memory in bytes per second, such as that of a copy",
+    "--throughput <N>": "use this peak of arithmetic in operations per second",
+    "--picture <FILE>": "draw the roofline to an .svg or .html file",
+    "--name <TEXT>": "name of the kernel in the table and the picture",
+  },
+  details:
+    `With --json: { subject, fake, precision, bandwidth, throughput, intensity, ridge, attainable,
 millisecondsAtRoof, milliseconds, achieved, achievedBandwidth, bound, share, sentence } with rates
 per second. The intensity is null if no bytes are transferred. Without --milliseconds the measured
 figures are null.
+
 Exit code 1 if a peak is unknown, or if the picture cannot be written.`,
   run,
 };

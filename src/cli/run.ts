@@ -8,13 +8,20 @@ import { openDevice, readStructs, timeKernel } from "../../mod.ts";
 import { DeviceTrace, saveTrace } from "../lab/trace/mod.ts";
 import {
   type Command,
+  DEVICE_OPTION,
   type Invocation,
   printResult,
   throwFileProblem,
   UsageError,
 } from "./command.ts";
 import { formatBytes, formatRate } from "./format.ts";
-import { compileKernel, findKernel, kernelArguments, readSource } from "./kernel.ts";
+import {
+  compileKernel,
+  COMPILER_LISTS,
+  findKernel,
+  kernelArguments,
+  readSource,
+} from "./kernel.ts";
 import { defineOptions, extentsOption, integerOption, textOption } from "./options.ts";
 import { parseRunArgument, RunArrays } from "./run_arguments.ts";
 
@@ -97,9 +104,9 @@ grid ${grid.join(" × ")}, block ${block.join(" × ")}${shared}`;
 export const RUN: Command = {
   name: "run",
   summary: "compile a kernel and run it on .npy files",
-  help: `gridstride run FILE.cu "SIGNATURE" ARGUMENT... [options]
-
-Compiles a CUDA source, launches one of its kernels, and writes the results to files.
+  arguments: "<FILE.cu> [KERNEL] [ARGUMENT...]",
+  description:
+    `Compiles a CUDA source, launches one of its kernels, and writes the results to files.
 
 SIGNATURE is that of the kernel, such as "saxpy(float a, const float* x, float* y, int n)". The name
 is enough if the source declares the kernel. There is one ARGUMENT for each parameter:
@@ -108,27 +115,28 @@ is enough if the source declares the kernel. There is one ARGUMENT for each para
   [1,2,3,4]                   a vector
   '{"x": 1, "y": [1, 2]}'     a struct of the source, with its fields as JSON
   @in.npy                     an input array, from a file in NumPy's format
-  out:float32[8,4]@out.npy    an output array with this type and shape; it is zero before the launch
-  inout:@in.npy@out.npy       an array that is read from the first file, and written to the second
-
-  --grid X,Y,Z     blocks; by default enough to have one thread per element of the longest array
-  --block X,Y,Z    threads of a block; 256 by default
-  --shared BYTES   dynamic shared memory of a block
-  --define K=V     define a macro; can be repeated
-  --include DIR    search DIR for headers, after the folder of the file; can be repeated
-  --option TEXT    pass an option to the compiler, such as --option=--use_fast_math; can be repeated
-  --repeat N       time N launches instead of one
-  --trace FILE     record the events on the device, for https://ui.perfetto.dev; each launch takes
-                   a few microseconds longer
-  --device DEVICE  cuda, cuda:N, host or host:N
-
-The output files contain the results of one launch. --repeat N adds N launches, each of which
+  out:float32[8,4]@out.npy    an output array of zeros with this type and shape
+  inout:@in.npy@out.npy       an array from one file to another`,
+  options: {
+    "--grid <X,Y,Z>":
+      "blocks; by default enough to have one thread per element of the longest array",
+    "--block <X,Y,Z>": "threads of a block; 256 by default",
+    "--shared <BYTES>": "dynamic shared memory of a block",
+    "--repeat <N>": "time N launches instead of one",
+    "--trace <FILE>":
+      "record the events on the device, for https://ui.perfetto.dev; each launch takes a few microseconds longer",
+    ...DEVICE_OPTION,
+  },
+  lists: COMPILER_LISTS,
+  details:
+    `The output files contain the results of one launch. --repeat N adds N launches, each of which
 continues with the arrays of the previous one. The time is the median of the launches on the device.
 The bandwidth assumes that each input is read once and each output is written once. The output of
 printf() in kernels goes to stdout, or to stderr with --json.
 
 With --json: { kernel, grid, block, sharedMemory, repeats, medianMilliseconds, bytes,
 bytesPerSecond }.
+
 Exit code 1 if the source does not compile, a file cannot be read or written, or the kernel fails.`,
   async run(invocation) {
     const report = await runOnDevice(invocation);

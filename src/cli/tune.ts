@@ -14,10 +14,17 @@ import {
   readStructs,
 } from "../../mod.ts";
 import { autotune, type TuningResult, type TuningRow } from "../lab/tuning/mod.ts";
-import { type Command, type Invocation, printResult, UsageError } from "./command.ts";
+import {
+  type Command,
+  DEVICE_OPTION,
+  type Invocation,
+  printResult,
+  UsageError,
+} from "./command.ts";
 import { textTable } from "./format.ts";
 import {
   compileKernel,
+  COMPILER_LISTS,
   findKernel,
   kernelArguments,
   type KernelFile,
@@ -200,27 +207,28 @@ function remarkOf({ failed, reason = "", stoppedEarly, refuted }: TuningRow): st
 
 export const TUNE: Command = {
   name: "tune",
-  summary: "find the macros and launch parameters that make a kernel fastest",
-  help: `gridstride tune FILE.cu "SIGNATURE" ARGUMENT... --tune NAME=VALUE,VALUE... [options]
-
-Compiles a kernel for several configurations, times them on the device, and prints the fastest one.
-SIGNATURE and ARGUMENT are those of gridstride run.
-
-  --tune NAME=V,V,...    a macro and its values; can be repeated, for all combinations. The first
-                         values are the default: others must be measurably faster to replace them
-  --configurations FILE  the configurations as a JSON array: [{"TILE": 16}, {"TILE": 32}]
-  --block X,Y,Z          threads of a block; 256 by default
-  --grid X,Y,Z           blocks; by default enough to have one thread per element of the longest
-                         array
-  --shared BYTES         dynamic shared memory of a block
-  --repeat N             maximum number of launches per configuration; 30 by default
-  --fresh                ignore stored results, and do not store the new ones
-  --define K=V           define a macro for all configurations; can be repeated
-  --include DIR          search DIR for headers, after the folder of the file; can be repeated
-  --option TEXT          pass an option to the compiler; can be repeated
-  --device DEVICE        cuda, cuda:N, host or host:N
-
---block, --grid and --shared can be expressions with the tuned macros, with "elements" (the length
+  summary: "find the fastest macros and launch parameters of a kernel",
+  arguments: "<FILE.cu> [KERNEL] [ARGUMENT...]",
+  description:
+    `Compiles a kernel for several configurations, times them on the device, and prints the fastest one.
+SIGNATURE and ARGUMENT are those of gridstride run.`,
+  options: {
+    "--configurations <FILE>": 'the configurations as a JSON array: [{"TILE": 16}, {"TILE": 32}]',
+    "--block <X,Y,Z>": "threads of a block; 256 by default",
+    "--grid <X,Y,Z>":
+      "blocks; by default enough to have one thread per element of the longest array",
+    "--shared <BYTES>": "dynamic shared memory of a block",
+    "--repeat <N>": "maximum number of launches per configuration; 30 by default",
+    "--fresh": "ignore stored results, and do not store the new ones",
+    ...DEVICE_OPTION,
+  },
+  lists: {
+    "--tune <NAME=V,V,...>":
+      "a macro and its values, for all combinations. The first values are the default: others must be measurably faster to replace them",
+    ...COMPILER_LISTS,
+  },
+  details:
+    `--block, --grid and --shared can be expressions with the tuned macros, with "elements" (the length
 of the longest array), + - * / %, parentheses, ceil, floor, min and max. A division is exact:
 --tune BLOCK=128,256 --block BLOCK --grid "ceil(elements / (BLOCK * 4))"
 
@@ -230,6 +238,7 @@ of a configuration; "× best" compares only launches that were timed side by sid
 
 With --json: an array of { configuration, medianMicroseconds, failed, best, reason }. The time of a
 failed configuration is null, and reason describes the failure.
+
 Exit code 1 if all configurations fail, or if a file cannot be read or written.`,
   async run(invocation) {
     const result = await tuneOnDevice(await requestOf(invocation));

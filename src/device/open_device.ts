@@ -95,7 +95,7 @@ function absence(kind: DeviceKind | undefined): string {
   const cause = status === 0
     ? "CUDA sees no device"
     : `counting devices returned CUDA code ${status}`;
-  return `Cannot open a cuda device as there is none: ${cause}. Run \`gridstride doctor\``;
+  return `Cannot open a cuda device as there is none: ${cause}. Run \`deno run -A jsr:@gridstride/cuda/cli doctor\``;
 }
 
 function select(selector: DeviceSelector): DeviceInfo {

@@ -1,7 +1,9 @@
+import { VERSION } from "../../src/ffi/version.ts";
+import { VALIDATE } from "../../src/cli/devices.ts";
 import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import type { DeviceInfo, Diagnosis, ValidationRow } from "../../mod.ts";
-import { type Command, UsageError } from "../../src/cli/command.ts";
-import { parseCommandLine } from "../../src/cli/command_line.ts";
+import { type Command, type Invocation, UsageError } from "../../src/cli/command.ts";
+import { runProgram } from "../../src/cli/command_line.ts";
 import { defineOptions, extentsOption, integerOption } from "../../src/cli/options.ts";
 import { repositoryPath, runCommandLine } from "../support/subprocess.ts";
 import { assertFails, runInProcess } from "./in_process.ts";
@@ -85,27 +87,78 @@ Deno.test("`doctor` exits with 1 without a library, and suggests a build", async
 });
 
 Deno.test("`validate --json` lists every kernel with error and bound", async () => {
-  const { code, stdout } = await run(["validate", "--device", "host", "--json"]);
-  const rows = JSON.parse(stdout) as ValidationRow[];
+  const fakes = { GRIDSTRIDE_FAKE: "1GiB@8.9" };
+  const { code, stdout } = await run(["validate", "--device", "host", "--json"], fakes);
+  const rows = JSON.parse(stdout) as (ValidationRow & { fake: boolean })[];
   assertEquals(code, 0);
   assert(rows.length > 200);
   for (const row of rows) {
-    assertEquals(Object.keys(row).join(), "kernel,device,dtype,size,maxError,bound,passed");
-    assert(row.passed && row.maxError <= row.bound, JSON.stringify(row));
+    assertEquals(Object.keys(row).join(), "kernel,device,dtype,size,maxError,bound,passed,fake");
+    assert(row.fake && row.passed && row.maxError <= row.bound, JSON.stringify(row));
   }
 });
 
-Deno.test("`--help` prints lines of at most 100 columns for every command", async () => {
+Deno.test("`validate` prints its summary first, with the device, and one line per kernel", async () => {
+  const { code, stdout } = await run(["validate"], { GRIDSTRIDE_FAKE: "1GiB@8.9" });
+  const lines = stdout.trim().split("\n");
+  assertEquals(code, 0, stdout);
+  assertMatch(lines[0]!, /^\d{3} passed, 0 failed on host:0 \(fake\)$/);
+  assert(lines.length < 60, stdout);
+  assert(lines.filter((line) => /^axpy /.test(line)).length === 1, stdout);
+});
+
+Deno.test("`--version` prints the version of the package", async () => {
+  assertEquals(await runInProcess(["--version"]), { code: 0, stdout: `${VERSION}\n`, stderr: "" });
+});
+
+Deno.test("`complete` prints a script for each shell, and proposes commands and options", async () => {
+  for (const shell of ["bash", "zsh", "fish"]) {
+    const { code, stdout } = await runInProcess(["complete", shell]);
+    assertEquals(code, 0);
+    assertMatch(stdout, /\bcomplete --/);
+  }
+  const propose = async (...words: string[]) =>
+    (await runInProcess(["complete", "--", ...words])).stdout.trim().split("\n");
+  assertEquals(await propose("va"), ["validate\t" + VALIDATE.summary, ":4"]);
+  assertEquals((await propose("memory", "re")).length, 3);
+  assertMatch((await propose("run", "--gr"))[0]!, /^--grid\tblocks/);
+  // 0 lets the shell complete the names of files.
+  assertEquals(await propose("run", "kern"), [":0"]);
+});
+
+Deno.test({
+  name: "Colors are for terminals only, and NO_COLOR turns them off",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    const printed = async (NO_COLOR: string, pipe: string) => {
+      const command = `'${Deno.execPath()}' run -A --quiet '${MAIN}' devices --help ${pipe}`;
+      const { stdout } = await new Deno.Command("script", {
+        args: ["--quiet", "--command", command, "/dev/null"],
+        env: { NO_COLOR, TERM: "xterm" },
+        stdin: "null",
+      }).output();
+      return new TextDecoder().decode(stdout);
+    };
+    assertStringIncludes(await printed("", ""), "\x1b[1mUsage:");
+    for (const plain of [await printed("1", ""), await printed("", "| cat")]) {
+      assertMatch(plain, /^Usage:/);
+      assert(!plain.includes("\x1b["), plain);
+    }
+  },
+});
+
+Deno.test("`--help` prints lines of at most 80 columns for every command", async () => {
   const { code, stdout } = await runInProcess(["--help"]);
   assertEquals(code, 0);
-  const names = [...stdout.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, name]) => name!);
+  const names = [...stdout.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, name]) => name!)
+    .filter((name) => name !== "help");
   assert(names.includes("analyze") && names.includes("memory"), stdout);
   const all = [...names.map((name) => [name]), ["memory", "replay"], ["memory", "report"]];
   for (const words of all) {
     const help = await runInProcess([...words, "--help"]);
     assertEquals(help.code, 0);
     assertStringIncludes(help.stdout, `gridstride ${words.join(" ")}`);
-    assertEquals(help.stdout.split("\n").filter((line) => line.length > 100), [], words.join(" "));
+    assertEquals(help.stdout.split("\n").filter((line) => line.length > 80), [], words.join(" "));
   }
 });
 
@@ -137,15 +190,17 @@ Deno.test({
 Deno.test("`main()` exits with 2 for invalid arguments", async () => {
   await assertFails(2, run, [
     [[], "Usage:"],
-    [["devises"], "Cannot run gridstride devises"],
-    [["devices", "--jason"], "--jason"],
-    [["devices", "extra"], '"extra"'],
-    [["validate", "--device", "gpu"], '"gpu"'],
-    [["validate", "--device"], "Cannot use --device as its value is missing"],
+    [["devises"], "unknown command 'devises'\n(Did you mean devices?)"],
+    [["devices", "--jason"], "unknown option '--jason'\n(Did you mean --json?)"],
     [
-      ["memory", "nothing"],
-      "Cannot run gridstride memory nothing as the command must be one of replay",
+      ["devices", "extra"],
+      "too many arguments for 'devices'. Expected 0 arguments but got 1: extra",
     ],
+    [["compile"], "missing required argument 'FILE.cu'"],
+    [["validate", "--device", "gpu"], '"gpu"'],
+    [["validate", "--device"], "option '--device <DEVICE>' argument missing"],
+    [["memory", "reploy"], "unknown command 'reploy'\n(Did you mean replay?)"],
+    [["complete", "tcsh"], "Allowed choices are zsh, bash, fish, powershell"],
   ]);
 });
 
@@ -161,26 +216,24 @@ Deno.test("`main()` exits with 1 for a missing device", async () => {
 const COMMAND: Command = {
   name: "run",
   summary: "runs",
-  help: `gridstride run [options]
-
-  --shared N       a value
-  --grid X,Y,Z     several values
-                   on two lines
-  --ptx            a flag
-  --option TEXT    a list; can be repeated
-  --define K=V     a list that can be
-                   repeated
-
-Further text.`,
+  arguments: "[FILE...]",
+  description: "Runs.",
+  options: { "--shared <N>": "a value", "--grid <X,Y,Z>": "several values", "--ptx": "a flag" },
+  lists: { "--option <TEXT>": "a list", "-D, --define <K=V>": "a list" },
   run: () => Promise.resolve(0),
 };
 
-function read(...args: string[]) {
-  return parseCommandLine([COMMAND], ["run", ...args]).invocation;
+const NOTHING: Invocation = { positional: [], options: {}, lists: {}, json: false };
+
+/** The command line as `COMMAND` gets it. */
+async function read(...args: string[]): Promise<Invocation> {
+  const invocations: Invocation[] = [];
+  const run = (invocation: Invocation) => Promise.resolve(void invocations.push(invocation));
+  assertEquals(await runProgram([{ ...COMMAND, run }], args), 0);
+  return invocations[0]!;
 }
 
-Deno.test("`parseCommandLine()` accepts values and numbers that begin with a dash", () => {
-  const nothing = { positional: [], options: {}, lists: {}, json: false };
+Deno.test("`runProgram()` accepts values and numbers that begin with a dash", async () => {
   for (
     const [args, expected] of [
       [["--option", "-O3"], { lists: { option: ["-O3"] } }],
@@ -195,73 +248,38 @@ Deno.test("`parseCommandLine()` accepts values and numbers that begin with a das
       }],
       [["--shared", "-1"], { options: { shared: "-1" } }],
       [["--option=--json", "--ptx"], { lists: { option: ["--json"] }, options: { ptx: true } }],
-      [["--ptx", "-2", "-.5", "-inf"], {
-        positional: ["-2", "-.5", "-inf"],
+      [["--ptx", "-2", "-.5", "-inf", "-0x10"], {
+        positional: ["-2", "-.5", "-inf", "-0x10"],
         options: { ptx: true },
+      }],
+      [["-DN=16", "a", "--define=M", "--", "--define", "b"], {
+        lists: { define: ["N=16", "M"] },
+        positional: ["a", "--define", "b"],
       }],
     ] as const
   ) {
-    assertEquals(read(...args), { ...nothing, ...expected });
+    assertEquals(await read("run", ...args), { ...NOTHING, ...expected });
   }
-});
-
-Deno.test("`parseCommandLine()` refuses missing values and unknown options", () => {
-  for (
-    const [args, message] of [
-      [["--option", "--json"], "Cannot use --option as its value is missing"],
-      [["--option", "--shared=1"], "Cannot use --option as its value is missing"],
-      [["--option"], "Cannot use --option as its value is missing"],
-      [["--shared", "--ptx"], "Cannot use --shared as its value is missing"],
-      [["--ptx", "-O3"], "Cannot use -O3 as gridstride run has no such option"],
-      [["-O3"], "Cannot use -O3 as gridstride run has no such option"],
-    ] as const
-  ) {
-    assertThrows(() => read(...args), UsageError, message);
-  }
-});
-
-Deno.test("`parseCommandLine()` keeps the order of repeated options", () => {
-  const { lists, positional } = read("--define", "N=16", "a", "--define=M", "--", "--define", "b");
-  assertEquals([lists, positional], [{ define: ["N=16", "M"] }, ["a", "--define", "b"]]);
-});
-
-Deno.test("`parseCommandLine()` accepts options before the command", () => {
-  const all = { positional: ["k.cu"], options: { ptx: true as const }, lists: {}, json: true };
-  for (
-    const words of [
-      "--json run --ptx k.cu",
-      "--json --ptx run k.cu",
-      "--device host --json run k.cu --ptx",
-    ]
-  ) {
-    const { device: _, ...rest } = parseCommandLine([COMMAND], words.split(" ")).invocation;
-    assertEquals(rest, all, words);
-  }
-  assertEquals(parseCommandLine([COMMAND], ["--device", "host", "run"]).invocation.device, "host");
-  assertThrows(
-    () => parseCommandLine([COMMAND], ["--json", "ran"]),
-    UsageError,
-    "gridstride ran as",
-  );
-  assertEquals(parseCommandLine([COMMAND], ["--help"]).command, undefined);
+  assertEquals(await read("--json", "run"), { ...NOTHING, json: true });
 });
 
 Deno.test("`defineOptions()` reads macros", () => {
-  const define = (...texts: string[]) => defineOptions({ ...read(), lists: { define: texts } });
+  const define = (...texts: string[]) => defineOptions({ ...NOTHING, lists: { define: texts } });
   assertEquals(define("N=16", "M", "F=x=y", "E="), { N: "16", M: "1", F: "x=y", E: "" });
-  assertEquals(defineOptions(read()), {});
+  assertEquals(defineOptions(NOTHING), {});
   for (const text of ["1N=2", "=2", "a b=2"]) assertThrows(() => define(text), UsageError, text);
   assertThrows(() => define("N=1", "N=2"), UsageError, "the macro N is defined twice");
 });
 
 Deno.test("`extentsOption()` and `integerOption()` check their values", () => {
-  const grid = (text: string) => extentsOption(read("--grid", text), "grid");
+  const grid = (text: string) => extentsOption({ ...NOTHING, options: { grid: text } }, "grid");
   assertEquals([grid("8"), grid("8,4"), grid("8x4x2")], [[8], [8, 4], [8, 4, 2]]);
-  assertEquals(extentsOption(read(), "grid"), undefined);
+  assertEquals(extentsOption(NOTHING, "grid"), undefined);
   for (const text of ["0", "8,0", "1,2,3,4", "a", "8,", "-1", "1.5", "99999999999"]) {
     assertThrows(() => grid(text), UsageError, `"${text}"`);
   }
-  const shared = (text: string) => integerOption(read("--shared", text), "shared", 1, 50);
+  const shared = (text: string) =>
+    integerOption({ ...NOTHING, options: { shared: text } }, "shared", 1, 50);
   assertEquals([shared("1"), shared("50")], [1, 50]);
   for (const text of ["0", "51", "-1", "1.5", "many"]) {
     assertThrows(() => shared(text), UsageError, "an integer in 1..50");

@@ -109,8 +109,8 @@ Deno.test("`compile` exits with 1 and the line of an error in the source", async
 
 Deno.test("`compile` exits with 2 for invalid options", async () => {
   await assertFails(2, runInProcess, [
-    [["compile"], "FILE.cu is missing"],
-    [["compile", SOURCE, "b.cu"], '"b.cu"'],
+    [["compile"], "missing required argument 'FILE.cu'"],
+    [["compile", SOURCE, "b.cu"], "too many arguments"],
     [["compile", SOURCE, "--ptx", "--cubin"], "both --ptx and --cubin"],
     [["compile", SOURCE, "--arch", "9.0", "--device", "host"], "both --arch and --device"],
     [["compile", SOURCE, "--arch", "hopper"], '"hopper"'],

@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { capabilityLimits, occupancy, occupancyLimits } from "../../mod.ts";
 import { device } from "../support/device.ts";
-import { repositoryPath } from "../support/subprocess.ts";
+import { repositoryPath, runCommandLine } from "../support/subprocess.ts";
 import {
   assertFails,
   isCudaCompilerMissing,
@@ -65,8 +65,23 @@ Deno.test("`occupancy --json` prints the result of `occupancy()`", async () => {
     ] as const
   ) {
     const { code, stdout } = await run(`${words} ${figures}`);
-    const expected = JSON.parse(JSON.stringify(occupancy(limits, usage)));
+    const subject = words.startsWith("--device")
+      ? { device: device.label, fake: device.info.fake }
+      : { device: null, fake: false };
+    const expected = JSON.parse(JSON.stringify({ ...subject, ...occupancy(limits, usage) }));
     assertEquals([code, JSON.parse(stdout)], [0, expected]);
+  }
+});
+
+Deno.test("`occupancy` and `roofline` label a fake device", async () => {
+  const figures = ["--threads", "128", "--registers", "32"];
+  const rates = ["--bytes", "1", "--operations", "1"];
+  for (const args of [["occupancy", ...figures], ["roofline", ...rates]]) {
+    const fakes = { GRIDSTRIDE_FAKE: "24GiB@8.9", GRIDSTRIDE_DEVICE: undefined };
+    const text = await runCommandLine(args, fakes);
+    assertMatch(text.stdout, /^host:0 \(fake\)/, text.stderr);
+    const { stdout } = await runCommandLine([...args, "--json"], fakes);
+    assertEquals(JSON.parse(stdout).fake, true);
   }
 });
 
@@ -156,9 +171,9 @@ Deno.test("`occupancy` exits with 2 for invalid options", async () => {
     ["--threads 8 --registers 8 --capability ada", 'must be "<major>.<minor>" such as "8.9"'],
     ["--threads 8 --registers 8 --capability 9.0 --device host", "--capability and --device"],
     [`${SOURCE} --threads 8`, "the name of a kernel after FILE.cu is missing"],
-    [`${SOURCE} saxpy more --threads 8`, 'one argument too many: "more"'],
+    [`${SOURCE} saxpy more --threads 8`, "too many arguments"],
     [`${SOURCE} saxpy --threads 8 --registers 8`, "Cannot use --registers with FILE.cu"],
     [`${SOURCE} saxpy --threads 8 --shared 8`, "Cannot use --shared with FILE.cu"],
-    ["--threads 8 --registers 8 --grid 1", "Cannot use --grid"],
+    ["--threads 8 --registers 8 --grid 1", "unknown option '--grid'"],
   ]);
 });

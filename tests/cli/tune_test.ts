@@ -145,7 +145,7 @@ Deno.test("`tune` refuses invalid options and files", async () => {
   assertEquals((await runInProcess(["tune"])).code, 2);
   const help = await runInProcess(["tune", "--help"]);
   assertEquals(help.code, 0);
-  assertStringIncludes(help.stdout, "--tune NAME=V,V");
+  assertStringIncludes(help.stdout, "--tune <NAME=V,V");
 });
 
 function configurationsOf(...tune: readonly string[]) {

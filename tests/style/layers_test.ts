@@ -43,7 +43,9 @@ function importProblem(from: string, target: string, typesOnly: boolean): string
   }
   if (layer === undefined || layer === other) return undefined;
   if (layer === "cli") {
-    return PUBLIC.includes(target) ? undefined : "cli imports the public entries only";
+    return PUBLIC.includes(target) || target === "deno.json"
+      ? undefined
+      : "cli imports the public entries only";
   }
   if (other === undefined) return `only cli imports ${target}`;
   if (other === "cli") return "nothing imports cli";

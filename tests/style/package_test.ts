@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { publishedConfiguration } from "../../.ci/publish_imports.ts";
 import { MANIFEST } from "../../src/ffi/build/manifest.ts";
 import { VERSION } from "../../src/ffi/version.ts";
@@ -15,6 +15,7 @@ import {
 
 interface ModuleDependency {
   readonly code?: { readonly specifier: string };
+  readonly type?: { readonly specifier: string };
   readonly isDynamic?: boolean;
 }
 
@@ -36,23 +37,24 @@ async function modulesOf(entry: string): Promise<readonly GraphModule[]> {
   return modules;
 }
 
-async function graphOf(entry: string): Promise<string[]> {
-  return (await modulesOf(entry)).map(({ specifier }) => specifier);
-}
-
-/** The modules that an entry loads, without dynamic imports. */
-async function loadedBy(entry: string): Promise<string[]> {
+/** The modules that an entry loads; of dynamic imports and types only with `all`. */
+async function loadedBy(entry: string, all = false): Promise<string[]> {
   const modules = new Map((await modulesOf(entry)).map((module) => [module.specifier, module]));
   const loaded = new Set<string>();
   const load = (specifier: string) => {
     if (loaded.has(specifier)) return;
     loaded.add(specifier);
-    for (const { code, isDynamic } of modules.get(specifier)?.dependencies ?? []) {
-      if (code !== undefined && isDynamic !== true) load(code.specifier);
+    for (const { code, type, isDynamic } of modules.get(specifier)?.dependencies ?? []) {
+      if (code !== undefined && (all || isDynamic !== true)) load(code.specifier);
+      if (all && type !== undefined) load(type.specifier);
     }
   };
   load(new URL(entry, ROOT).href);
   return [...loaded];
+}
+
+function graphOf(entry: string): Promise<string[]> {
+  return loadedBy(entry, true);
 }
 
 Deno.test("mod.ts depends on Deno, the web, node: and LogTape only", async () => {
@@ -150,9 +152,38 @@ Deno.test("Every bare import is mapped, and published from JSR or npm", () => {
   );
   for (const specifier of bare) {
     assert(specifier in imports, `${specifier} is not in the import map of deno.json`);
-    const target = publishedImports[specifier]!;
+    const target = publishedImports[specifier] ?? "none";
     assertMatch(target, /^(?:jsr|npm):/, specifier);
     assertEquals(target.startsWith("jsr:@std/"), specifier.startsWith("@std/"), specifier);
+  }
+  assertEquals(Object.keys(publishedImports).filter((specifier) => !bare.has(specifier)), []);
+});
+
+Deno.test("Both import maps name the same modules of the standard library", () => {
+  const text = textOf("deno.json");
+  const published: Record<string, string> = JSON.parse(publishedConfiguration(text)).imports;
+  const pairs = Object.entries(configuration().imports)
+    .filter(([specifier]) => specifier in published && specifier.startsWith("@std/"));
+  assert(pairs.length >= 3);
+  for (const [specifier, target] of pairs) {
+    const [, library, module] = /^npm:deno-std@[\d.]+\/(\w+)\/(\w+)\.js$/.exec(target) ?? [];
+    const name = `${library}/${module?.replaceAll("_", "-")}`;
+    assertEquals(published[specifier]!.replace(/@\^[\d.]+/, ""), `jsr:@std/${name}`);
+  }
+  for (const wrong of ["deno-std@1.3.4/fmt/colors", "deno-std@1.4.0/fmt/printf"]) {
+    const changed = text.replace("deno-std@1.4.0/fmt/colors", wrong);
+    assertThrows(() => publishedConfiguration(changed), Error, "Cannot publish @std/fmt/colors");
+  }
+});
+
+Deno.test("The types of the standard library name functions of the stand-in", async () => {
+  const types = textOf("tests/support/std.d.ts");
+  const modules = [...types.matchAll(/declare module "([^"]+)" \{([^]*?)\n\}/g)];
+  assert(modules.length >= 3);
+  for (const [, specifier, body] of modules) {
+    const module = await import(specifier!);
+    const names = [...body!.matchAll(/export function (\w+)/g)].map(([, name]) => name!);
+    assertEquals(names.filter((name) => typeof module[name] !== "function"), [], specifier);
   }
 });
 

@@ -7,6 +7,7 @@
  * @module
  */
 
+import { escape } from "@std/html/entities";
 import * as Plot from "@observablehq/plot";
 import { parseHTML } from "linkedom";
 import type { Picture } from "../picture_file.ts";
@@ -35,8 +36,7 @@ const TITLE_SIZE = 18;
 const INVALID_IN_XML = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g;
 
 function escaped(text: string): string {
-  return text.toWellFormed().replace(INVALID_IN_XML, "\ufffd").replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+  return escape(text.toWellFormed().replace(INVALID_IN_XML, "\ufffd"));
 }
 
 /** An element with attributes. The contents are elements. */
