@@ -47,7 +47,8 @@ extern "C" {
 
 #define GS_RESULT_SLOTS 8
 #define GS_OPERAND_SLOTS 14
-#define GS_ARGUMENT_SLOTS 512
+/* 32764 bytes of parameters, as CUDA allows, and 64 of them that fill their slots in part. */
+#define GS_ARGUMENT_SLOTS 4160
 
 /*
  * One per isolate, owned by JavaScript (a SharedArrayBuffer, which can be neither detached nor
@@ -59,7 +60,7 @@ typedef struct gs_command_block {
   double device;                      /* slot 8: device ordinal */
   double stream;                      /* slot 9: stream handle */
   double operand[GS_OPERAND_SLOTS];   /* slots 10-23: operands, listed at each hot call */
-  double argument[GS_ARGUMENT_SLOTS]; /* slots 24-535: kernel arguments */
+  double argument[GS_ARGUMENT_SLOTS]; /* slots 24-4183: kernel arguments */
 } gs_command_block;
 
 /* ---- abi ---------------------------------------------------------------------------------- */

@@ -20,7 +20,9 @@ export const STREAM = 9;
 export const OPERAND = 10;
 /** First of the kernel argument slots. */
 export const ARGUMENT = 24;
-export const ARGUMENT_SLOTS = 512;
+const ARGUMENT_SLOTS = 4160;
+/** Maximum size of all parameters of a kernel: CUDA's, from compute capability 7.0 and CUDA 12.1 on. */
+export const MAXIMUM_ARGUMENT_BYTES = 32764;
 /** Maximum number of launch arguments: two 32-bit words mark the slots with raw bytes. */
 export const MAXIMUM_ARGUMENTS = 64;
 export const BLOCK_SLOTS = ARGUMENT + ARGUMENT_SLOTS;
@@ -34,7 +36,7 @@ export function createCommandBlock(): Float64Array<SharedArrayBuffer> {
 }
 
 /** The global property of the isolate's block; the name changes with the layout of the slots. */
-const BLOCK_OF_ISOLATE = Symbol.for("@gridstride/cuda command block of ABI 4");
+const BLOCK_OF_ISOLATE = Symbol.for("@gridstride/cuda command block of ABI 5");
 
 /**
  * The isolate's block, for all libraries that it opens and all copies of this module that it

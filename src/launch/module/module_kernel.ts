@@ -4,6 +4,7 @@
  * @module
  */
 
+import { MAXIMUM_ARGUMENT_BYTES } from "../../ffi/command_block.ts";
 import { CudaError } from "../../ffi/cuda_error.ts";
 import { type CompiledParameter, moduleKernel, moduleParameters } from "../../ffi/native_module.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
@@ -11,6 +12,7 @@ import { Kernel, type KernelOwner } from "../kernel.ts";
 import { canonicalExpression, type KernelEntry, type ModuleContents } from "./module_contents.ts";
 import {
   type KernelSignature,
+  parameterBytes,
   type ParameterLayout,
   parameterLayout,
   parameterTypeText,
@@ -49,6 +51,7 @@ export function kernelOfModule(
   const signature = written === undefined
     ? declaredSignature(label, contents, entry.signature, name)
     : checkedSignature(label, contents, entry, written);
+  requireParameterSize(home.context.info, label, signature);
   const layout = parameterLayout(signature);
   try {
     // The library compares the parameters with the machine code.
@@ -63,6 +66,32 @@ export function kernelOfModule(
       cause: error,
     });
   }
+}
+
+/** Bytes of parameters that all devices and drivers allow. */
+const MAX_BYTES_EVERYWHERE = 4096;
+
+/** Refuses parameters that are too large for the device or the driver. */
+export function requireParameterSize(
+  { computeCapability, driverVersion }: Pick<
+    DeviceContext["info"],
+    "computeCapability" | "driverVersion"
+  >,
+  label: string,
+  { name, parameters }: KernelSignature,
+): void {
+  const bytes = parameterBytes(parameters);
+  if (bytes <= MAX_BYTES_EVERYWHERE) return;
+  const [major = 0, minor = 0] = (driverVersion ?? "13.0").split(".").map(Number);
+  const isOldDriver = major < 12 || (major === 12 && minor < 1);
+  if (!isOldDriver && Number(computeCapability) >= 7) return;
+  const reason = isOldDriver
+    ? `the driver is of CUDA ${driverVersion}: 12.1 allows ${MAXIMUM_ARGUMENT_BYTES}`
+    : `the compute capability is ${computeCapability}: 7.0 allows ${MAXIMUM_ARGUMENT_BYTES}`;
+  throw new TypeError(
+    `Cannot find kernel ${name} of ${label} as its parameters must have at most ` +
+      `${MAX_BYTES_EVERYWHERE} bytes: they have ${bytes}, and ${reason}`,
+  );
 }
 
 /**

@@ -6,7 +6,7 @@
  * @module
  */
 
-import { ARGUMENT_SLOTS, MAXIMUM_ARGUMENTS } from "../../ffi/command_block.ts";
+import { MAXIMUM_ARGUMENT_BYTES, MAXIMUM_ARGUMENTS } from "../../ffi/command_block.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { cTypeOf, type DType } from "../../memory/dtype.ts";
 import type { VectorType } from "./c_types.ts";
@@ -107,18 +107,16 @@ function readParameters(
   const parameters: KernelParameter[] = [];
   if (reader.follows("void", ")")) reader.take();
   if (reader.takeIf(")")) return parameters;
-  let slots = 0;
   do {
     const start = reader.next;
     const parameter = readParameter(reader, parameters.length + 1, structs);
     if (parameters.length === MAXIMUM_ARGUMENTS) {
       reader.fail(`a kernel can have at most ${MAXIMUM_ARGUMENTS} parameters`, start);
     }
-    slots += slotsOf(parameter);
-    if (slots > ARGUMENT_SLOTS) {
-      reader.fail(`the parameters can have at most ${8 * ARGUMENT_SLOTS} bytes`, start);
-    }
     parameters.push(parameter);
+    if (parameterBytes(parameters) > MAXIMUM_ARGUMENT_BYTES) {
+      reader.fail(`the parameters can have at most ${MAXIMUM_ARGUMENT_BYTES} bytes`, start);
+    }
   } while (reader.takeIf(","));
   if (!reader.takeIf(")")) {
     const place = `what follows parameter ${parameters.length}`;
@@ -162,6 +160,14 @@ function kindOf(parameter: KernelParameter): number {
   if (type === "bool") return PARAMETER_KINDS.boolean;
   if (type.startsWith("float8")) return PARAMETER_KINDS.bytes;
   return type.startsWith("uint") ? PARAMETER_KINDS.unsigned : PARAMETER_KINDS.signed;
+}
+
+/** The bytes of parameters, each at a multiple of its alignment. */
+export function parameterBytes(parameters: readonly KernelParameter[]): number {
+  return parameters.reduce(
+    (end, { bytes, alignment }) => Math.ceil(end / alignment) * alignment + bytes,
+    0,
+  );
 }
 
 /** The parameters of a signature as the native library sees them. */

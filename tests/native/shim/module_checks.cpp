@@ -160,8 +160,8 @@ void check_finding(int32_t module) {
   refused({GS_PARAMETER_SIGNED, 3, GS_PARAMETER_POINTER, 8}, GS_ERROR_ARGUMENT, "3 bytes");
   refused({GS_PARAMETER_FLOAT32, 8, GS_PARAMETER_POINTER, 8}, GS_ERROR_ARGUMENT, "a wide float");
   refused({GS_PARAMETER_BYTES, 0, GS_PARAMETER_POINTER, 8}, GS_ERROR_ARGUMENT, "no bytes");
-  refused({GS_PARAMETER_BYTES, 4097, GS_PARAMETER_POINTER, 8}, GS_ERROR_ARGUMENT, "4097 bytes");
-  refused({GS_PARAMETER_BYTES, 4096, GS_PARAMETER_POINTER, 8}, GS_ERROR_CAPACITY, "513 slots");
+  refused({GS_PARAMETER_BYTES, 33281, GS_PARAMETER_POINTER, 8}, GS_ERROR_ARGUMENT, "33281 bytes");
+  refused({GS_PARAMETER_BYTES, 33280, GS_PARAMETER_POINTER, 8}, GS_ERROR_CAPACITY, "4161 slots");
   double id = 0;
   check_status(gs.gs_module_kernel(module, "store_int", store_parameters.data(), 65, &id),
                GS_ERROR_ARGUMENT, "65 parameters");
