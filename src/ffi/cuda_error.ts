@@ -102,9 +102,15 @@ function mebibytes(bytes: number): string {
 }
 
 function memorySituation(details: OutOfMemoryDetails): string {
-  const { free, total, largestBlock, fragmentation, pendingBytes, topSites = [] } = details;
+  const { free, total, limit, largestBlock, fragmentation, pendingBytes, topSites = [] } = details;
   const parts = [
-    total === 0 ? "free memory is not known" : `${mebibytes(free)} of ${mebibytes(total)} are free`,
+    limit !== undefined &&
+    `of the pool's limit of ${mebibytes(limit.bytes)}, set by ${
+      limit.name ?? "the device's memory"
+    }, ${mebibytes(limit.used)} are in use`,
+    total === 0
+      ? "free memory is not known"
+      : `${mebibytes(free)} of ${mebibytes(total)} are free${limit ? " on the device" : ""}`,
     largestBlock !== undefined && `the largest free block is ${mebibytes(largestBlock)}`,
     fragmentation !== undefined && `fragmentation is ${(fragmentation * 100).toFixed(0)} %`,
     pendingBytes !== undefined && `${mebibytes(pendingBytes)} wait for their streams`,
@@ -116,7 +122,8 @@ function memorySituation(details: OutOfMemoryDetails): string {
 
 /** Advice for the figures; undefined for that of the status. */
 function memoryAdvice(details: OutOfMemoryDetails): string | undefined {
-  const { requested, free, total, fragmentation = 0, pendingBytes = 0 } = details;
+  const { requested, limit, total, fragmentation = 0, pendingBytes = 0 } = details;
+  const free = limit === undefined ? details.free : limit.bytes - limit.used;
   if (total > 0 && requested > total) {
     return "That is more than the device has in all: work in parts, or choose a larger device.";
   }
@@ -126,6 +133,9 @@ function memoryAdvice(details: OutOfMemoryDetails): string | undefined {
   if (requested <= free && fragmentation > FRAGMENTED) {
     return "There is room, but in pieces: free small long-lived buffers, or allocate large ones " +
       "first.";
+  }
+  if (limit !== undefined && limit.name !== null) {
+    return `Raise ${limit.name}, free buffers, or wait for others to: allocateAsync() with wait: true.`;
   }
   return undefined;
 }
@@ -143,6 +153,15 @@ export class OutOfMemoryError extends CudaError {
   readonly free: number;
   /** Total memory of the device in bytes. */
   readonly total: number;
+  /** The limit of the pool that refused; `undefined` if the device had no room. */
+  readonly limit: {
+    /** The option or variable to raise; `null` if the limit is the device's memory. */
+    readonly name: string | null;
+    /** The limit in bytes. */
+    readonly bytes: number;
+    /** The memory of live buffers, and of freed ones that streams still use, in bytes. */
+    readonly used: number;
+  } | undefined;
   /** The largest free block of the pool in bytes, if there is a pool. */
   readonly largestBlock: number | undefined;
   /** External fragmentation of the pool, 0 to 1, if there is a pool. */
@@ -170,7 +189,10 @@ export class OutOfMemoryError extends CudaError {
       & Pick<OutOfMemoryError, "action" | "requested" | "free" | "total">
       & Partial<Pick<OutOfMemoryError, "code" | "call" | "device" | "detail" | "cause">>
       & Partial<
-        Pick<OutOfMemoryError, "largestBlock" | "fragmentation" | "pendingBytes" | "topSites">
+        Pick<
+          OutOfMemoryError,
+          "limit" | "largestBlock" | "fragmentation" | "pendingBytes" | "topSites"
+        >
       >,
   ) {
     const situation = memorySituation(details);
@@ -179,6 +201,7 @@ export class OutOfMemoryError extends CudaError {
     this.requested = details.requested;
     this.free = details.free;
     this.total = details.total;
+    this.limit = details.limit;
     this.largestBlock = details.largestBlock;
     this.fragmentation = details.fragmentation;
     this.pendingBytes = details.pendingBytes;

@@ -188,6 +188,8 @@ export class AllocationLadder {
   readonly #isVirtual: boolean;
   readonly #onPressure: (request: BlockRequest) => boolean;
   readonly #policy: GrowthPolicy;
+  /** What refused the last growth. */
+  refusedBy: "limit" | "pressure" | "device" = "limit";
   // Not the statistics' peak, which can be reset.
   #peakReserved = 0;
 
@@ -326,7 +328,10 @@ export class AllocationLadder {
     }
     if (growth === 0) return true;
     const grown = counters.reservedBytes + growth;
-    if (grown > limitBytes || this.#isRefused(request, grown)) return false;
+    const isAbove = grown > limitBytes;
+    this.refusedBy = isAbove ? "limit" : "pressure";
+    if (isAbove || this.#isRefused(request, grown)) return false;
+    this.refusedBy = "device";
     const peak = this.#policy.isAheadOfUse(padded) ? target : Math.min(target, this.#peakReserved);
     const most = Math.min(limitBytes, Math.max(peak, grown));
     // Nothing else can use the rest of a capture's space.

@@ -270,7 +270,10 @@ export class BlockPool {
   preallocate(bytes: number): void {
     const { space } = this.streams;
     const units = Math.ceil(bytes / UNIT);
-    if (!space.grow(LARGE, units, space.common, 0)) throw this.#outOfMemory(bytes);
+    if (!space.grow(LARGE, units, space.common, 0)) {
+      this.#ladder.refusedBy = "device";
+      throw this.#outOfMemory(bytes);
+    }
     this.counters.recount();
   }
 
@@ -569,7 +572,7 @@ export class BlockPool {
   #outOfMemory(bytes: number): Error {
     this.counters.count("outOfMemory");
     for (const observer of this.#observers) observer.failed?.(bytes);
-    return outOfMemoryError(this, bytes);
+    return outOfMemoryError(this, bytes, this.#ladder.refusedBy);
   }
 
   #noteWait(): void {

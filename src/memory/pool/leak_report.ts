@@ -8,6 +8,7 @@ import { requireObject } from "../../ffi/arguments.ts";
 import { OutOfMemoryError } from "../../ffi/cuda_error.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { logger } from "../../ffi/logging.ts";
+import type { AllocationLadder } from "./allocation_ladder.ts";
 import type { BlockPool } from "./block_pool.ts";
 import { innermostOf } from "./block_tracker.ts";
 import { type BlockView, walkLive } from "./segment_walk.ts";
@@ -140,17 +141,28 @@ export function warnOfLeaks(pool: BlockPool): void {
   });
 }
 
-export function outOfMemoryError(pool: BlockPool, bytes: number): OutOfMemoryError {
+/** @param refusedBy The limit that the request exceeded, or the device. */
+export function outOfMemoryError(
+  pool: BlockPool,
+  bytes: number,
+  refusedBy: AllocationLadder["refusedBy"],
+): OutOfMemoryError {
   const { settings, upstream } = pool;
+  const { limitBytes, limitName, refuseShare, virtualMemory } = settings;
   const { largestFree, fragmentation, pending } = pool.stats();
-  const left = settings.limitBytes - pool.reservedBytes;
+  const used = pool.counters.allocatedBytes + pending;
+  const limit = refusedBy === "pressure"
+    ? { name: "pressure.refuse", bytes: limitBytes * refuseShare, used }
+    : { name: limitName, bytes: limitBytes, used };
   return new OutOfMemoryError({
     code: MEMORY_ALLOCATION,
     action: `allocate ${bytes} bytes`,
-    call: settings.virtualMemory ? "cuMemCreate" : "cudaMalloc",
+    ...(refusedBy === "device"
+      ? { call: virtualMemory ? "cuMemCreate" : "cudaMalloc" }
+      : { limit }),
     device: upstream.label,
     requested: bytes,
-    free: Math.max(0, Math.min(left, upstream.freeBytes())),
+    free: upstream.freeBytes(),
     total: upstream.totalBytes,
     largestBlock: largestFree,
     fragmentation: fragmentation.external,

@@ -132,6 +132,8 @@ export interface PoolSettings extends
   readonly preset: PoolPreset | null;
   /** Maximum bytes taken from the device. */
   readonly limitBytes: number;
+  /** The option or variable that `limitBytes` comes from; `null` if it is the device's memory. */
+  readonly limitName: "maxPoolSize" | "memoryFraction" | "GRIDSTRIDE_MEMORY_FRACTION" | null;
   /** Bytes taken when the pool is made. */
   readonly initialBytes: number;
   /** Maximum free bytes; `Infinity` for no limit. */
@@ -149,6 +151,7 @@ export function defaultSettings(totalBytes: number): PoolSettings {
   return {
     preset: null,
     limitBytes: totalBytes,
+    limitName: null,
     initialBytes: 0,
     maxCachedBuffers: 32,
     maxCachedBytes: Infinity,
@@ -338,13 +341,20 @@ function readLimit(
   options: MemoryPoolOptions,
   environment: PoolEnvironment,
   device: PoolDevice,
-): number {
+): Pick<PoolSettings, "limitBytes" | "limitName"> {
   const size = readSize(options.maxPoolSize, "maxPoolSize", 1);
   const explicit = readShare(options.memoryFraction, "memoryFraction");
   // A share in the environment does not limit a size in the options.
   const fraction = explicit ?? (size === undefined ? environment.memoryFraction : undefined);
   const share = fraction === undefined ? Infinity : Math.floor(fraction * device.usableBytes());
-  return Math.min(size ?? Infinity, share, device.totalBytes);
+  const limitBytes = Math.min(size ?? Infinity, share, device.totalBytes);
+  const fractionName = explicit === undefined ? "GRIDSTRIDE_MEMORY_FRACTION" : "memoryFraction";
+  const limitName = limitBytes === size
+    ? "maxPoolSize"
+    : limitBytes === share
+    ? fractionName
+    : null;
+  return { limitBytes, limitName };
 }
 
 function readInitial(
@@ -393,11 +403,12 @@ export function resolvePoolSettings(
     const allowed = "true where debug is true";
     throw refusal("options.enableMemoryTracking", allowed, tracking, "boolean");
   }
-  const limitBytes = readLimit(options, environment, device);
+  const { limitBytes, limitName } = readLimit(options, environment, device);
   return {
     ...defaults,
     preset,
     limitBytes,
+    limitName,
     initialBytes: readInitial(options, environment, limitBytes, device.totalBytes),
     maxCachedBuffers: readInteger(options.maxCachedBuffers, "maxCachedBuffers", 0, 2 ** 20) ??
       defaults.maxCachedBuffers,

@@ -1,5 +1,11 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { type DeviceBuffer, type MemoryPool, openDevice, OutOfMemoryError } from "../../../mod.ts";
+import {
+  type DeviceBuffer,
+  type MemoryPool,
+  type MemoryPoolOptions,
+  openDevice,
+  OutOfMemoryError,
+} from "../../../mod.ts";
 import { resourceTally } from "../../../src/ffi/native_device.ts";
 import { device } from "../../support/device.ts";
 import { runProgram } from "../../support/subprocess.ts";
@@ -26,7 +32,9 @@ for (const virtualMemory of [true, false]) {
     const error = assertThrows(() => pool.allocate("uint8", 5 * MIB), OutOfMemoryError);
     assertEquals([error.requested, error.device, error.code], [5 * MIB, device.label, 2]);
     assertEquals([error.total, error.pendingBytes], [device.info.totalMemory, 0]);
-    assertEquals(error.free, 8 * MIB - pool.memoryReserved());
+    assertEquals(error.limit, { name: "maxPoolSize", bytes: 8 * MIB, used: 4 * MIB });
+    assertEquals([error.call, error.free], [undefined, device.memoryInfo().free]);
+    assertStringIncludes(error.message, "limit of 8.0 MiB, set by maxPoolSize, 4.0 MiB are in use");
     assertEquals(error.largestBlock, pool.stats().largestFree);
     assertEquals(error.fragmentation, pool.stats().fragmentation.external);
     assertEquals(error.topSites, []);
@@ -38,6 +46,37 @@ for (const virtualMemory of [true, false]) {
     freeAll(held);
   });
 }
+
+Deno.test("`OutOfMemoryError` names the limit that refused and how to raise it", async () => {
+  const { free, total } = device.memoryInfo();
+  const refuse = (options: MemoryPoolOptions, bytes: number) => {
+    using pool = device.createPool(options);
+    return assertThrows(() => pool.allocate("uint8", bytes), OutOfMemoryError);
+  };
+  const half = refuse({ memoryFraction: 0.25 }, Math.floor(0.3 * free));
+  assertEquals([half.limit?.name, half.call], ["memoryFraction", undefined]);
+  const pressed = refuse({ maxPoolSize: 100 * MIB, pressure: { refuse: 0.5 } }, 95 * MIB);
+  assertEquals(pressed.limit, { name: "pressure.refuse", bytes: 50 * MIB, used: 0 });
+  assertStringIncludes(pressed.advice, "Raise pressure.refuse");
+  assertEquals(refuse({}, total + 1).limit?.name, null);
+  using _occupied = device.pool.allocateDirect("uint8", Math.floor(free / 2));
+  for (const [virtualMemory, call] of [[true, "cuMemCreate"], [false, "cudaMalloc"]] as const) {
+    const error = refuse({ virtualMemory }, Math.floor(free * 0.75));
+    assertEquals([error.limit, error.call], [undefined, call]);
+  }
+  const { stdout } = await runProgram(
+    `
+    import { openDevice } from "@gridstride/cuda";
+    using device = openDevice(${JSON.stringify(device.label)});
+    try {
+      device.allocate("uint8", device.memoryInfo().usable);
+    } catch (error) {
+      console.log(error.limit.name, error.advice);
+    }`,
+    { environment: { GRIDSTRIDE_MEMORY_FRACTION: "0.5" } },
+  );
+  assertStringIncludes(stdout, "GRIDSTRIDE_MEMORY_FRACTION Raise GRIDSTRIDE_MEMORY_FRACTION");
+});
 
 Deno.test("errors of `onMemoryPressure()` reach the caller", () => {
   using pool = device.createPool({

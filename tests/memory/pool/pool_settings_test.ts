@@ -39,6 +39,7 @@ Deno.test("`resolvePoolSettings()` has the documented defaults", () => {
   assertEquals(resolve({}, {}, device), {
     preset: null,
     limitBytes: 8 * GIB,
+    limitName: null,
     initialBytes: 0,
     maxCachedBuffers: 32,
     maxCachedBytes: Infinity,
