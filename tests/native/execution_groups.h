@@ -102,7 +102,7 @@ inline void expect_lanes(Answers& expected, const Members& members) {
   expected.all_equal = 1;
   for (unsigned other = 0; other < members.threads.size(); ++other) {
     const unsigned thread = members.threads[other];
-    const unsigned bit = 1u << other;
+    const unsigned bit = 1u << other % 32;
     expected.any |= votes(thread);
     expected.all &= !votes(thread);
     expected.all_equal &= value_of(thread) == first;

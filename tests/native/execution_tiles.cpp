@@ -59,6 +59,76 @@ void check_tiles() {
   check_cut<Size>();
 }
 
+// What a tile of several warps answers, and zeros for the rest.
+template <class Group>
+__device__ Answers answers_of(const Group& group) {
+  const unsigned thread = cg::this_thread_block().thread_rank();
+  const int value = value_of(thread);
+  Answers got{};
+  got.rank = group.thread_rank();
+  got.size = group.size();
+  got.meta_rank = group.meta_group_rank();
+  got.meta_size = group.meta_group_size();
+  got.from_first = group.shfl(Triple{value, -value, value + 1}, 0);
+  got.any = group.any(votes(thread) ? 256 : 0) != 0;
+  got.all = group.all(votes(thread) ? 0 : -1) != 0;
+  got.sum = cg::reduce(group, value, cg::plus<int>());
+  got.least = cg::reduce(group, value, cg::less<int>());
+  got.greatest = cg::reduce(group, value, cg::greater<int>());
+  got.bits = cg::reduce(group, value, cg::bit_xor<int>());
+  got.inclusive = cg::inclusive_scan(group, value);
+  got.exclusive = cg::exclusive_scan(group, value);
+  got.from_leader = cg::invoke_one_broadcast(group, [=] { return value + 5; });
+  return got;
+}
+
+// Tiles do different numbers of rounds, so none may wait for another.
+template <unsigned Size>
+__global__ void ask_large_tiles(Answers* out) {
+  __shared__ cg::block_tile_memory<1024> memory;
+  const cg::thread_block block = cg::this_thread_block(memory);
+  const auto tile = cg::tiled_partition<Size>(block);
+  const unsigned thread = blockIdx.x * block.size() + block.thread_rank();
+  for (unsigned round = 0; round <= tile.meta_group_rank(); ++round) {
+    out[thread] = answers_of(tile);
+    out[thread].product = tile.shfl(static_cast<int>(round), Size / 64);
+  }
+  const auto half = cg::tiled_partition<Size / 2>(tile);
+  out[thread].from_next = static_cast<int>(half.meta_group_rank() * 100 + half.meta_group_size());
+  out[thread].from_before = cg::reduce(half, 1, cg::plus<int>());
+}
+
+template <unsigned Size>
+void check_large_tile(unsigned threads) {
+  std::vector<Answers> out(3 * threads);
+  const Outcome outcome = run<ask_large_tiles<Size>>(3, threads, 0, out.data());
+  std::string wrong = outcome.description;
+  for (unsigned index = 0; index < out.size() && wrong.empty(); ++index) {
+    const unsigned thread = index % threads;
+    const auto to = [=](unsigned end) { return end < threads ? end : threads; };
+    const unsigned first = thread / Size * Size;
+    std::vector<unsigned> members;
+    for (unsigned other = first; other < to(first + Size); ++other) members.push_back(other);
+    const unsigned tiles = (threads + Size - 1) / Size;
+    Answers expected = expect({members, Size}, thread - first, thread / Size, tiles);
+    expected.from_after = expected.all_equal = 0;
+    expected.ballot = expected.match_any = expected.match_all = expected.match_all_of_equal = 0;
+    expected.product = static_cast<int>(thread / Size);
+    const unsigned half = thread / (Size / 2) * (Size / 2);
+    expected.from_next = static_cast<int>(thread % Size / (Size / 2) * 100 + 2);
+    expected.from_before = static_cast<int>(to(half + Size / 2) - half);
+    wrong = difference(out[index], expected);
+    if (!wrong.empty()) wrong = "thread " + std::to_string(thread) + ": " + wrong;
+  }
+  check(wrong.empty(),
+        "tiles of " + std::to_string(Size) + ", " + std::to_string(threads) + " threads", wrong);
+}
+
+template <unsigned Size>
+void check_large_tiles() {
+  for (const unsigned threads : {Size, 1024u, 640u, 1000u}) check_large_tile<Size>(threads);
+}
+
 // All tiles but one of a warp wait, each in a collective of its own.
 __global__ void wait_in_all_tiles(unsigned* out) {
   const auto tile = cg::tiled_partition<1>(cg::this_thread_block());
@@ -86,6 +156,10 @@ void check_tiles() {
   check_tiles<8>();
   check_tiles<16>();
   check_tiles<32>();
+  check_large_tiles<64>();
+  check_large_tiles<128>();
+  check_large_tiles<256>();
+  check_large_tiles<512>();
   check_many_tiles();
 }
 

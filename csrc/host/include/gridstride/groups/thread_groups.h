@@ -3,12 +3,14 @@
 
 #include <stdint.h>
 
-#include "collectives.h"
-#include "qualifiers.h"
-#include "register_names.h"
-#include "special_registers.h"
-#include "vector_types.h"
-#include "warp_exchange.h"
+#include "block_tiles.h"
+#include "../collectives.h"
+#include "lane_groups.h"
+#include "../qualifiers.h"
+#include "../register_names.h"
+#include "../special_registers.h"
+#include "../vector_types.h"
+#include "../warp_exchange.h"
 
 namespace cooperative_groups {
 
@@ -30,111 +32,6 @@ GS_GROUP_OPERATOR(bit_xor, left ^ right)
 
 namespace gridstride::host {
 
-// Some lanes of one warp, numbered from 0, and their collectives: the core of cooperative groups
-// smaller than a block.
-//
-// A lane's rank is its place among the lanes of the mask. Everything is said in ranks, and becomes
-// lanes here.
-
-// Which lanes of the calling thread's warp exist: the last warp of a block may have fewer than 32.
-GS_HOST_INLINE uint32_t existing_lanes() {
-  const BlockRegisters* registers = read_only_registers();
-  const dim3 extents = registers->block_dimension;
-  const uint32_t after_first = extents.x * extents.y * extents.z - (thread_number() & ~31u);
-  return after_first >= 32 ? 0xffffffffu : (1u << after_first) - 1;
-}
-
-// Gives every lane of the mask the value of the lane that it names. A value of another size than a
-// word travels in pieces of eight bytes.
-template <class T>
-GS_HOST_INLINE T exchange(uint32_t mask, const T& value, uint32_t source,
-                          const CollectiveOperation& operation) {
-  static_assert(__is_trivially_copyable(T), "lanes exchange trivially copyable values");
-  static_assert(sizeof(T) <= 32, "lanes exchange values of up to 32 bytes, as in CUDA");
-  constexpr unsigned pieces = (sizeof(T) + 7) / 8;
-  uint64_t words[pieces] = {};
-  __builtin_memcpy(words, static_cast<const void*>(&value), sizeof(T));
-  for (unsigned i = 0; i < pieces; i++) {
-    words[i] = warp_collective(mask, words[i], source, operation);
-  }
-  T result;
-  __builtin_memcpy(static_cast<void*>(&result), words, sizeof(T));
-  return result;
-}
-
-class LaneGroup {
- public:
-  GS_HOST_INLINE explicit LaneGroup(uint32_t mask) : mask_(mask) {}
-
-  GS_HOST_INLINE uint32_t mask() const { return mask_; }
-  GS_HOST_INLINE uint32_t count() const { return static_cast<uint32_t>(__builtin_popcount(mask_)); }
-  GS_HOST_INLINE uint32_t rank() const { return rank_of(lane_id()); }
-  GS_HOST_INLINE uint32_t rank_of(uint32_t lane) const {
-    return static_cast<uint32_t>(__builtin_popcount(mask_ & ((1u << lane) - 1)));
-  }
-
-  // 32 where the group has no such rank.
-  uint32_t lane_of(uint32_t rank) const {
-    uint32_t left = mask_;
-    for (; rank != 0 && left != 0; rank--) left &= left - 1;
-    return left == 0 ? 32 : static_cast<uint32_t>(__builtin_ctz(left));
-  }
-
-  // The lanes of a result, which are bits, as ranks: bit r is the lane of rank r.
-  uint32_t packed(uint32_t lanes) const {
-    uint32_t result = 0;
-    uint32_t rank = 0;
-    for_each_lane(mask_, [&](uint32_t lane) { result |= (lanes >> lane & 1) << rank++; });
-    return result;
-  }
-
-  // The lanes of this group with ranks from `first` on.
-  LaneGroup part(uint32_t first, uint32_t count) const {
-    uint32_t lanes = 0;
-    uint32_t rank = 0;
-    for_each_lane(mask_, [&](uint32_t lane) {
-      if (rank >= first && rank - first < count) lanes |= 1u << lane;
-      rank++;
-    });
-    return LaneGroup(lanes);
-  }
-
-  GS_HOST_INLINE void synchronize() const { warp_collective(mask_, 0, 0, synchronize_warp); }
-
-  // The caller's own value where the group has no such rank.
-  template <class T>
-  GS_HOST_INLINE T value_of(const T& value, uint32_t rank,
-                            const CollectiveOperation& operation) const {
-    const uint32_t lane = lane_of(rank);
-    return exchange(mask_, value, lane < 32 ? lane : lane_id(), operation);
-  }
-
-  GS_HOST_INLINE uint32_t vote(bool predicate) const {
-    return static_cast<uint32_t>(warp_collective(mask_, predicate, 0, ballot));
-  }
-
-  // The lanes with the same bits as the caller's value.
-  template <class T>
-  uint32_t equal_lanes(const T& value) const {
-    uint32_t equal = mask_;
-    for_each_word(value, [&](uint64_t word) {
-      equal &= static_cast<uint32_t>(warp_collective(mask_, word, 0, match_any));
-    });
-    return equal;
-  }
-
- private:
-  template <class T, class Action>
-  GS_HOST_INLINE static void for_each_word(const T& value, Action action) {
-    static_assert(__is_trivially_copyable(T), "lanes compare trivially copyable values");
-    uint64_t words[(sizeof(T) + 7) / 8] = {};
-    __builtin_memcpy(words, static_cast<const void*>(&value), sizeof(T));
-    for (const uint64_t word : words) action(word);
-  }
-
-  uint32_t mask_;
-};
-
 // Cooperative groups of any size: thread_group, thread_block and grid_group.
 
 // Threads before one in CUDA's order (x fastest), of so many in each direction.
@@ -142,6 +39,9 @@ template <class Extents>
 GS_HOST_INLINE unsigned long long linear_rank(const uint3& index, const Extents& extents) {
   return (static_cast<unsigned long long>(index.z) * extents.y + index.y) * extents.x + index.x;
 }
+
+template <unsigned int Size>
+class WarpTile;
 
 GS_HOST_INLINE unsigned long long volume(const dim3& extents) {
   return static_cast<unsigned long long>(extents.x) * extents.y * extents.z;
@@ -191,8 +91,8 @@ class thread_group {
   explicit thread_group(gridstride::host::LaneGroup lanes) : kind_(Kind::lanes), lanes_(lanes) {}
 
  private:
-  template <unsigned int Size, class Parent>
-  friend class thread_block_tile;
+  template <unsigned int Size>
+  friend class gridstride::host::WarpTile;
   friend thread_group tiled_partition(const thread_group& parent, unsigned int size);
   friend thread_group this_thread();
 
@@ -230,6 +130,15 @@ class thread_block : public thread_group {
 };
 
 inline thread_block this_thread_block() { return thread_block(); }
+
+// Memory for tiles of more than a warp, which old devices need. The host device has its own.
+template <unsigned int MaxBlockSize = 1024>
+struct block_tile_memory {};
+
+template <unsigned int MaxBlockSize>
+thread_block this_thread_block(block_tile_memory<MaxBlockSize>&) {
+  return this_thread_block();
+}
 
 // ---- the grid ----------------------------------------------------------------------------------
 
@@ -285,6 +194,8 @@ namespace gridstride::host {
 template <class Group>
 class LaneOperations {
  public:
+  static constexpr bool is_larger_than_warp = false;
+
   GS_HOST_INLINE void sync() const { lanes().synchronize(); }
   GS_HOST_INLINE unsigned int thread_rank() const { return lanes().rank(); }
 
@@ -379,37 +290,56 @@ coalesced_threads(uint64_t place = gridstride::host::place(__builtin_FILE(), __b
 template <unsigned int Size, class Parent = void>
 class thread_block_tile;
 
-// A tile of any parent; every other tile is one of these as well.
+}  // namespace cooperative_groups
+
+namespace gridstride::host {
+
+// A tile of at most a warp.
 template <unsigned int Size>
-class thread_block_tile<Size, void>
-    : public gridstride::host::LaneOperations<thread_block_tile<Size, void>> {
-  static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0,
-                "on the host device a tile has 1, 2, 4, 8, 16 or 32 threads");
-  using LaneGroup = gridstride::host::LaneGroup;
+class WarpTile : public LaneOperations<WarpTile<Size>> {
+  static_assert(Size >= 1 && (Size & (Size - 1)) == 0, "a tile has a power of two of threads");
 
  public:
   static constexpr unsigned int num_threads() { return Size; }
   static constexpr unsigned int size() { return Size; }
 
-  GS_HOST_INLINE static unsigned int thread_rank() {
-    return gridstride::host::lane_id() & (Size - 1);
-  }
-  unsigned int meta_group_rank() const { return meta_rank_; }
-  unsigned int meta_group_size() const { return meta_size_; }
+  GS_HOST_INLINE static unsigned int thread_rank() { return lane_id() & (Size - 1); }
 
   template <class T>
   GS_HOST_INLINE T shfl_xor(T value, unsigned int lane_mask) const {
     const unsigned int rank = thread_rank() ^ lane_mask;
-    return lane_group().value_of(value, rank < Size ? rank : thread_rank(),
-                                 gridstride::host::shuffle_xor);
+    return lane_group().value_of(value, rank < Size ? rank : thread_rank(), shuffle_xor);
   }
 
   GS_HOST_INLINE LaneGroup lane_group() const {
     constexpr uint32_t ones = Size == 32 ? 0xffffffffu : (1u << Size % 32) - 1;
-    return LaneGroup(ones << (gridstride::host::lane_id() & ~(Size - 1)));
+    return LaneGroup(ones << (lane_id() & ~(Size - 1)));
   }
 
-  operator thread_group() const { return thread_group(lane_group()); }
+  operator cooperative_groups::thread_group() const {
+    return cooperative_groups::thread_group(lane_group());
+  }
+};
+
+template <unsigned int Size, bool IsLarge = (Size > 32)>
+struct TileBase {
+  using type = WarpTile<Size>;
+};
+template <unsigned int Size>
+struct TileBase<Size, true> {
+  using type = BlockTile<Size>;
+};
+
+}  // namespace gridstride::host
+
+namespace cooperative_groups {
+
+// A tile of any parent; every other tile is one of these as well.
+template <unsigned int Size>
+class thread_block_tile<Size, void> : public gridstride::host::TileBase<Size>::type {
+ public:
+  unsigned int meta_group_rank() const { return meta_rank_; }
+  unsigned int meta_group_size() const { return meta_size_; }
 
  protected:
   thread_block_tile(unsigned int meta_rank, unsigned int meta_size)
