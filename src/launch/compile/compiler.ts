@@ -84,9 +84,16 @@ export interface Compiler {
 /** Macros that compilers of other systems define. */
 const FOREIGN_MACROS: readonly string[] = ["_WIN32", "_MSC_VER", "__INTEL_COMPILER", "__HIPCC__"];
 
-/** The macros by which a source knows that its kernels are compiled, and for what. */
+/** The macros of the host device by which a source knows that its kernels are compiled. */
 export function kernelMacros({ capability }: CompileTarget): readonly [string, string][] {
-  return [["__CUDACC__", "1"], ["__CUDA_ARCH__", `${capability.replace(".", "")}0`]];
+  const architecture = `${capability.replace(".", "")}0`;
+  return [
+    ["__CUDACC__", "1"],
+    ["__CUDACC_VER_MAJOR__", "13"],
+    ["__CUDACC_VER_MINOR__", "0"],
+    ["__CUDA_ARCH__", architecture],
+    ["__CUDA_ARCH_LIST__", architecture],
+  ];
 }
 
 /** The macros that the compilers of a target define, and those that they do not. */
@@ -95,12 +102,15 @@ export function targetMacros(
   defines: ReadonlyMap<string, string>,
 ): { readonly defines: ReadonlyMap<string, string>; readonly undefines: readonly string[] } {
   const [own, absent]: [[string, string][], string[]] = target.kind === "host"
-    ? [[["__CUDASIM__", "1"], ["__cplusplus", "201703L"]], ["__NVCC__", "__CUDACC_RTC__"]]
-    : [[], ["__CUDASIM__"]];
-  return {
-    defines: new Map([...kernelMacros(target), ...own, ...defines]),
-    undefines: [...FOREIGN_MACROS, ...absent],
-  };
+    ? [
+      [...kernelMacros(target), ["__CUDASIM__", "1"], ["__cplusplus", "201703L"]],
+      ["__NVCC__", "__CUDACC_RTC__"],
+    ]
+    : [kernelMacros(target).filter(([name]) => /CC__$|ARCH__$/.test(name)), ["__CUDASIM__"]];
+  // Of NVRTC the version is unknown.
+  const version = "(__CUDACC_VER_MAJOR__ * 1000 + __CUDACC_VER_MINOR__ * 10)";
+  own.push(["CUDART_VERSION", version], ["CUDA_VERSION", version]);
+  return { defines: new Map([...own, ...defines]), undefines: [...FOREIGN_MACROS, ...absent] };
 }
 
 /** Limits the number of tasks that run at a time; the others wait in order. */

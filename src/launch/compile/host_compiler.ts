@@ -11,6 +11,7 @@ import { ambientSettings, preludeArguments, preludeDirectory } from "../../ffi/b
 import type { NativeLibrary } from "../../ffi/library.ts";
 import { type EnvironmentReader, environmentReader } from "../../ffi/granted_environment.ts";
 import { noteCompiler, notedCompiler } from "../cache/kernel_cache.ts";
+import { rewriteDynamicShared } from "../source/dynamic_shared.ts";
 import { readSource } from "../source/source_context.ts";
 import { CompileError, CompilerUnavailableError, warningText } from "./compile_error.ts";
 import {
@@ -146,9 +147,11 @@ export class HostCompiler implements Compiler {
   ): Promise<CompiledImage> {
     const { path } = this.#library;
     const { version, headers, flags } = toolchain;
+    // Names of headers may begin with ../, and stay inside.
+    const outwards = [...request.headers.keys()].map((name) => name.split("../").length - 1);
     const files: CompiledFiles = {
       directory,
-      headers: join(directory, "headers"),
+      headers: join(directory, "headers", ...Array(Math.max(0, ...outwards)).fill("in")),
       language: headers.directory,
       prelude: preludeDirectory(path),
     };
@@ -158,11 +161,11 @@ export class HostCompiler implements Compiler {
     });
     const source = join(directory, "source.cpp");
     const image = join(directory, "kernels");
-    await Deno.writeTextFile(source, wrapperText(request, context));
-    for (const [name, text] of request.headers) {
-      const header = join(files.headers, name);
-      await Deno.mkdir(dirname(header), { recursive: true });
-      await Deno.writeTextFile(header, text);
+    await Deno.mkdir(files.headers, { recursive: true });
+    for (const [name, text] of [...request.headers, ...rewriteDynamicShared(context)]) {
+      const place = name === "" ? source : join(files.headers, name);
+      await Deno.mkdir(dirname(place), { recursive: true });
+      await Deno.writeTextFile(place, name === "" ? wrapperText(request, text) : text);
     }
     const run = await this.#run(toolchain, request, (first) => [
       ...flags,

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { normalize } from "node:path";
+import { normalize, relative } from "node:path";
 import { type SourceContext, SourceLines } from "../source/source_context.ts";
 import { type Diagnostic, errorsFirst, severityOf } from "./compile_error.ts";
 import type { CompileRequest } from "./compiler.ts";
@@ -240,7 +240,7 @@ function fileNamed(
   if (named === END_FILE || named === TABLE_FILE) return { name: named, isProgram: true };
   // The language's headers include each other by ../.
   const file = normalize(named);
-  const header = nameIn(headers, file) ?? "";
+  const header = relative(headers, file);
   const text = request.headers.get(header);
   if (text !== undefined) return { name: header, isProgram: true, lines: new SourceLines(text) };
   if (nameIn(directory, file) !== undefined) return undefined;

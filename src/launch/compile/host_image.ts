@@ -5,9 +5,7 @@
  */
 
 import { KERNEL_HEADERS } from "../../ffi/build/toolchains.ts";
-import { rewriteDynamicShared } from "../source/dynamic_shared.ts";
 import { overloadIn, readableExpression } from "../source/kernels.ts";
-import type { SourceContext } from "../source/source_context.ts";
 import { type CompileRequest, kernelMacros } from "./compiler.ts";
 
 /** The name in diagnostics of the text behind the source. */
@@ -26,11 +24,11 @@ export function loweredName(expression: string): string {
  * The text that the compiler gets: the source between the language's headers and a table of its
  * kernels and variables.
  *
- * @param context The tokens and lines of the request's source.
+ * @param source The request's source as this compiler takes it.
  */
 export function wrapperText(
-  { source, name, expressions, target }: CompileRequest,
-  context: SourceContext,
+  { name, expressions, target }: CompileRequest,
+  source: string,
 ): string {
   return [
     ...KERNEL_HEADERS.map((header) => `#include <${header}>`),
@@ -40,7 +38,7 @@ export function wrapperText(
     ),
     `#line 1 ${quoted(name)}`,
     // A byte order mark is white space only at the start of a file.
-    rewriteDynamicShared(source, context).replace(/^\uFEFF/, " "),
+    source.replace(/^\uFEFF/, " "),
     // Ends the last line, even if that ends with a backslash.
     "",
     // Only valid at namespace scope: the compiler finds here whatever the source leaves open.

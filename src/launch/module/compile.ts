@@ -21,6 +21,7 @@ import {
   type CompileTarget,
   targetMacros,
 } from "../compile/compiler.ts";
+import { readOptions } from "../compile/compiler_options.ts";
 import { HostCompiler } from "../compile/host_compiler.ts";
 import { NvrtcCompiler } from "../compile/nvrtc_compiler.ts";
 import { requestedKernel } from "../signature/signature_reader.ts";
@@ -33,7 +34,7 @@ import {
   compileSettings,
   withoutByteOrderMark,
 } from "./compile_options.ts";
-import { readNamedKernel } from "./kernel_file.ts";
+import { headersInDirectories, readNamedKernel } from "./kernel_file.ts";
 import { Module } from "./module.ts";
 import {
   canonicalExpression,
@@ -262,7 +263,14 @@ export async function compileForTarget(
   const text = withoutByteOrderMark(source);
   const compiler = compilerFor(library, target.kind);
   const compile = async (ending: AbortSignal) => {
-    const { name, headers, defines } = settings;
+    const { name, defines } = settings;
+    const { directories } = readOptions(
+      { ...settings, source: text, target },
+      compiler.label,
+      target.kind === "host" ? "host" : "nvrtc",
+    );
+    const own = headersInDirectories(text, settings.headers, directories);
+    const headers = new Map([...own, ...settings.headers]);
     const read = readDeviceSource(text, { name, headers, ...targetMacros(target, defines) });
     const declarations = declarationsOf(read);
     const expressions = [
@@ -270,7 +278,13 @@ export async function compileForTarget(
       ...declarations.variables.map((variable) => `&${variable}`),
     ];
     try {
-      const request = { ...settings, target, source: read.text, expressions };
+      const request = {
+        ...settings,
+        target,
+        source: read.text,
+        headers: read.headers,
+        expressions,
+      };
       return { image: await compiler.compile(request, ending), declarations };
     } catch (error) {
       throw error instanceof CompileError ? explainHostCode(error, read.hostCode) : error;

@@ -121,7 +121,8 @@ function headerTexts(headers: object): Map<string, string> {
     Object.entries(headers).map(([name, text]: [string, unknown]) => {
       requireText(text, `headers[${JSON.stringify(name)}]`);
       // Host headers become files of these names.
-      if (/["<>\\]|\p{Cc}|^\/|\/\/|\/$|^$|(?:^|\/)\.\.?(?:\/|$)/u.test(name)) {
+      const inner = name.replace(/^(?:\.\.\/)+/, "");
+      if (/["<>\\]|\p{Cc}|^\/|\/\/|\/$|^$|(?:^|\/)\.\.?(?:\/|$)/u.test(inner)) {
         refuse("headers", "an object whose keys are relative paths as includes have them", name);
       }
       if (name.split("/").some((part) => bytes(part) > MAX_NAME) || bytes(name) > MAX_PATH) {

@@ -7,20 +7,24 @@
  * @module
  */
 
-import { dirname, isAbsolute, join, relative, resolve } from "node:path";
+import { dirname, isAbsolute, join, normalize, relative, resolve } from "node:path";
 import { refuseOption, requireObject } from "../../ffi/arguments.ts";
 import { includedNames } from "../compile/includes.ts";
-import { textOf } from "../compile/files.ts";
+import { namesIn, textOf } from "../compile/files.ts";
+import { SYSTEM_FOLDERS } from "../compile/host_diagnostics.ts";
 import { isHostHeader } from "../source/host_names.ts";
 import { type NamedFile, namedFile, readNamed } from "./named_file.ts";
 
-interface ProgramFile {
-  readonly path: string;
-  /** The directory of relative names. */
-  readonly root: string;
+interface IncludingText {
   readonly name: string;
   readonly text: string;
+  /** The path; absent for a text without a file. */
+  readonly path?: string;
+  /** The directory of relative names. */
+  readonly root?: string;
 }
+
+type ProgramFile = Required<IncludingText>;
 
 const ACTION = "read a kernel's file";
 
@@ -85,27 +89,59 @@ export async function readNamedKernel(
   const path = resolve(file.path);
   const root = dirname(path);
   const roots = [root, ...directories.map((directory) => resolve(directory))];
-  const headers = headersOf({ path, root, name: file.name, text: source }, roots, action);
+  const headers = headersOf([{ path, root, name: file.name, text: source }], roots, action);
   return { name: file.name, source, headers };
 }
 
+/** Directories of the system, whose headers are not the program's. */
+function isOfSystem(directory: string): boolean {
+  if (SYSTEM_FOLDERS.some((folder) => `${directory}/`.startsWith(`${folder}/`))) return true;
+  const names = namesIn(directory) ?? [];
+  return names.includes("cuda_runtime.h") || ["cuda", "nv"].every((name) => names.includes(name));
+}
+
+/**
+ * The headers of the program that a source includes from directories in its options, by their names
+ * there; none if one name means several files, which only the compiler tells apart.
+ *
+ * @param headers The headers that are known by their texts.
+ */
+export function headersInDirectories(
+  source: string,
+  headers: ReadonlyMap<string, string>,
+  directories: readonly string[],
+): ReadonlyMap<string, string> {
+  const roots = directories.filter((directory) => !isOfSystem(directory));
+  if (roots.length === 0) return new Map();
+  const known = [["", source] as const, ...headers].map(([name, text]) => ({ name, text }));
+  try {
+    return new Map(Object.entries(headersOf(known, roots, ACTION, headers)));
+  } catch (error) {
+    if (error instanceof TypeError) return new Map();
+    throw error;
+  }
+}
+
 function headersOf(
-  source: ProgramFile,
+  sources: readonly IncludingText[],
   roots: readonly string[],
   action: string,
+  known: ReadonlyMap<string, string> = new Map(),
 ): Record<string, string> {
   const found = new Map<string, ProgramFile>();
-  const waiting = [source];
+  const waiting = [...sources];
   for (let from = waiting.pop(); from !== undefined; from = waiting.pop()) {
-    for (const name of includedNames(from.text)) {
-      const header = findHeader(name.slice(1, -1), from, roots);
+    for (const included of includedNames(from.text)) {
+      const name = included.slice(1, -1);
+      if (known.has(normalize(name)) || known.has(join(dirname(from.name), name))) continue;
+      const header = findHeader(name, from, roots);
       if (header === undefined) continue;
-      const known = found.get(header.name);
-      if (known?.path === header.path) continue;
-      if (known !== undefined) {
+      const other = found.get(header.name);
+      if (other?.path === header.path) continue;
+      if (other !== undefined) {
         throw new TypeError(
           `Cannot ${action} as one name of a header must mean one file: "${header.name}" is ` +
-            `${known.path} and ${header.path}`,
+            `${other.path} and ${header.path}`,
         );
       }
       found.set(header.name, header);
@@ -118,21 +154,20 @@ function headersOf(
 /** Finds a header: beside the including file, else in the first root that has it. */
 function findHeader(
   name: string,
-  from: ProgramFile,
+  from: IncludingText,
   roots: readonly string[],
 ): ProgramFile | undefined {
   // Headers for host code are blanked out of the source.
   if (isAbsolute(name) || isHostHeader(name)) return undefined;
-  const places = [
-    { root: from.root, path: join(dirname(from.path), name) },
-    ...roots.map((root) => ({ root, path: join(root, name) })),
-  ];
-  for (const { root, path } of places) {
-    const named = relative(root, path);
-    // The compiler gets headers by their paths below a directory.
-    if (named.startsWith("..") || isAbsolute(named)) continue;
+  const beside = from.path === undefined
+    ? []
+    : [{ root: from.root!, path: join(dirname(from.path), name) }];
+  for (
+    const { root, path } of [...beside, ...roots.map((root) => ({ root, path: join(root, name) }))]
+  ) {
     const text = textOf(path);
-    if (text !== undefined) return { path, root, name: named, text };
+    // The compiler gets headers by their paths from a directory.
+    if (text !== undefined) return { path, root, name: relative(root, path), text };
   }
   return undefined;
 }

@@ -56,7 +56,11 @@ const AFTER_PARAMETERS: ReadonlySet<string> = new Set(
 
 const CLASS_KEYS: ReadonlySet<string> = new Set(["class", "struct", "union"]);
 
-export function readDeclarations(tokens: readonly ActiveToken[]): DeclarationList {
+/** Reads the declarations of a text inside these namespaces. */
+export function readDeclarations(
+  tokens: readonly ActiveToken[],
+  around: readonly string[] = [],
+): DeclarationList {
   const partners = matchBrackets(tokens);
   const list: DeclarationList & { declarations: Declaration[] } = {
     tokens,
@@ -64,11 +68,11 @@ export function readDeclarations(tokens: readonly ActiveToken[]): DeclarationLis
     declarations: [],
   };
   const scopes: { readonly names: readonly string[]; readonly end: number }[] = [];
-  let namespaces: readonly string[] = [];
+  let namespaces = around;
   for (let at = 0; at < tokens.length;) {
     if (scopes.at(-1)?.end === at) {
       scopes.pop();
-      namespaces = scopes.flatMap(({ names }) => names);
+      namespaces = [...around, ...scopes.flatMap(({ names }) => names)];
       at++;
     } else if (tokens[at]!.text === ";" || tokens[at]!.text === "}") at++;
     else {
@@ -89,9 +93,24 @@ export function readDeclarations(tokens: readonly ActiveToken[]): DeclarationLis
   return list;
 }
 
+/** The namespaces that tokens leave open; undefined if they leave other brackets open. */
+export function openScopes(tokens: readonly ActiveToken[]): readonly string[] | undefined {
+  const partners = matchBrackets(tokens);
+  const names: string[] = [];
+  for (const [at, { text }] of tokens.entries()) {
+    if (!/^[({]$/.test(text) || partners[at] !== NONE) continue;
+    let first = at;
+    while (first > 0 && !/^[;{}]$/.test(tokens[first - 1]!.text)) first--;
+    const scope = scopeAt({ tokens, partners }, first);
+    if (scope?.brace !== at) return undefined;
+    names.push(...scope.names);
+  }
+  return names;
+}
+
 /** The `namespace` or `extern "C"` block that begins at a token. */
 function scopeAt(
-  { tokens, partners }: DeclarationList,
+  { tokens, partners }: Omit<DeclarationList, "declarations">,
   start: number,
 ): { readonly names: readonly string[]; readonly brace: number } | undefined {
   const textAt = (at: number) => tokens[at]?.text ?? "";
@@ -304,11 +323,14 @@ export function declaratorsOf(
   return found;
 }
 
-/** The types that a source renames: `using real = float;`, `typedef unsigned int word;`. */
-export function typeAliases({ tokens, declarations }: DeclarationList): Map<string, string> {
+/** The types that texts rename: `using real = float;`, `typedef unsigned int word;`. */
+export function typeAliases(lists: readonly DeclarationList[]): Map<string, string> {
   const types = new Map<string, string>();
   const ambiguous = new Set<string>();
-  for (const { kind, isTemplate, head, last } of declarations) {
+  const all = lists.flatMap(({ tokens, declarations }) =>
+    declarations.map((declaration) => ({ ...declaration, tokens }))
+  );
+  for (const { kind, isTemplate, head, last, tokens } of all) {
     if (kind !== "alias" || isTemplate) continue;
     const words = tokens.slice(head + 1, last);
     const isUsing = tokens[head]!.text === "using";
@@ -331,21 +353,25 @@ export class DeclaredNames {
   readonly #plain = new Set<string>();
 
   /** Collects the names; those outside of namespaces are the same from everywhere. */
-  constructor(list: DeclarationList) {
-    for (const declaration of list.declarations) {
-      const { namespaces } = declaration;
-      if (namespaces.length === 0) continue;
-      for (let depth = namespaces.length; depth > 0; depth--) {
-        const name = namespaces.slice(0, depth).join("::");
-        // The namespaces around a known one are known.
-        if (this.#names.has(name)) break;
-        this.#names.add(name);
-        this.#plain.add(namespaces[depth - 1]!);
-      }
-      const name = declaredName(list, declaration);
-      this.#names.add([...namespaces, name].join("::"));
-      this.#plain.add(name);
+  constructor(lists: readonly DeclarationList[]) {
+    for (const list of lists) {
+      for (const declaration of list.declarations) this.#add(list, declaration);
     }
+  }
+
+  #add(list: DeclarationList, declaration: Declaration): void {
+    const { namespaces } = declaration;
+    if (namespaces.length === 0) return;
+    for (let depth = namespaces.length; depth > 0; depth--) {
+      const name = namespaces.slice(0, depth).join("::");
+      // The namespaces around a known one are known.
+      if (this.#names.has(name)) break;
+      this.#names.add(name);
+      this.#plain.add(namespaces[depth - 1]!);
+    }
+    const name = declaredName(list, declaration);
+    this.#names.add([...namespaces, name].join("::"));
+    this.#plain.add(name);
   }
 
   /** The name outside of all namespaces of a word that stands in some. */

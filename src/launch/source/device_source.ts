@@ -8,6 +8,7 @@
  * @module
  */
 
+import { dirname, join } from "node:path";
 import { CompileError, type Diagnostic } from "../compile/compile_error.ts";
 import { NONE } from "../signature/tokens.ts";
 import { annotationsOf, type Declaration, declaredName, membersOf } from "./declarations.ts";
@@ -27,6 +28,8 @@ export interface SourceOptions extends SourceSurroundings {
 
 export interface HostCode {
   readonly name: string;
+  /** The file in which it stands. */
+  readonly file: string;
   readonly line: number;
   readonly first: number;
   readonly last: number;
@@ -40,35 +43,67 @@ export interface DeviceSource {
   readonly hostCode: readonly HostCode[];
   /** The source, host code replaced by spaces: every line and column stays in place. */
   readonly text: string;
+  /** The headers of the program likewise, by name. */
+  readonly headers: ReadonlyMap<string, string>;
 }
 
-/** Reads a source. */
+const FLOAT16 = /\b(?:(?:__)?half2?|(?:__)?nv_bfloat16\d*)\b/;
+
+/** Reads a source and the headers of the program that it includes. */
 export function readDeviceSource(source: string, options: SourceOptions): DeviceSource {
-  const { name, headers } = options;
+  const { name, headers = new Map<string, string>() } = options;
   const context = readSource(source, options);
-  const finder = new HostCodeFinder(context, name);
-  finder.run();
-  if (finder.problems.length > 0) throw new CompileError(name, "Gridstride", finder.problems, "");
-  const { list: { tokens }, allTokens, includes } = context;
+  // The names of host types are known to the texts behind.
+  const known: HostNames = { types: new Set(), usesStandard: false };
+  const contexts = [...context.headers, context];
+  const usesFloat16 = contexts.some(({ text }) => FLOAT16.test(text));
+  const texts = contexts.map((text) => {
+    const finder = new HostCodeFinder(text, text.name || name, known);
+    finder.run();
+    if (finder.problems.length > 0) throw new CompileError(name, "Gridstride", finder.problems, "");
+    return {
+      name: text.name,
+      hostCode: finder.skipped,
+      text: blanked(text, finder.skipped, headers, usesFloat16),
+    };
+  });
+  return {
+    kernels: kernelsOf(context),
+    variables: variablesOf(context),
+    hostCode: texts.flatMap(({ hostCode }) => hostCode),
+    text: texts.at(-1)!.text,
+    headers: new Map([
+      ...headers,
+      ...texts.slice(0, -1).map(({ name, text }) => [name, text] as const),
+    ]),
+  };
+}
+
+function blanked(
+  { text, list: { tokens }, allTokens, includes, name }: SourceContext,
+  skipped: readonly HostCode[],
+  headers: ReadonlyMap<string, string>,
+  usesFloat16: boolean,
+): string {
   // The characters to replace by spaces.
-  const isBlank = new Uint8Array(source.length);
-  for (const { first, last } of finder.skipped) {
-    isBlank.fill(1, tokens[first]!.start, tokens[last]!.end);
-  }
+  const isBlank = new Uint8Array(text.length);
+  for (const { first, last } of skipped) isBlank.fill(1, tokens[first]!.start, tokens[last]!.end);
   // Other directives stay: an `#if` may begin before host code and end in it.
   for (const { kind, text, start, end } of allTokens) {
     const isKept = kind === "directive" && !/^(?:pragma|include)$/.test(readDirective(text).name);
     if (isKept) isBlank.fill(0, start, end);
   }
-  for (const { header, token: { start, end } } of includes) {
-    if (isHostHeader(header) && !headers?.has(header)) isBlank.fill(1, start, end);
+  const host = includes.filter(({ header }) =>
+    isHostHeader(header) && !headers.has(header) && !headers.has(join(dirname(name), header))
+  );
+  for (const { token: { start, end } } of host) isBlank.fill(1, start, end);
+  let left = text.replaceAll(/[^\r\n]/g, (character, at) => isBlank[at] ? " " : character);
+  for (const { header, token: { start, end } } of host.toReversed()) {
+    if (!usesFloat16 || !/^cublas\w*\.h$/.test(header)) continue;
+    // cuBLAS includes these types. Nothing but a comment can stand behind them in their line.
+    left = left.slice(0, start) + "#include <cuda_bf16.h>" + left.slice(end);
   }
-  return {
-    kernels: kernelsOf(context),
-    variables: variablesOf(context),
-    hostCode: finder.skipped,
-    text: source.replaceAll(/[^\r\n]/g, (character, at) => isBlank[at] ? " " : character),
-  };
+  return left;
 }
 
 /** Adds to messages of a compiler that name host code that it was left out. */
@@ -78,7 +113,8 @@ export function explainHostCode(error: CompileError, hostCode: readonly HostCode
     const skipped = [...diagnostic.message.matchAll(/['"‘“]([\w$]+)['"’”]/g)]
       .map(([, name]) => byName.get(name!)).find((found) => found !== undefined);
     if (diagnostic.severity !== "error" || skipped === undefined) return diagnostic;
-    const message = `${diagnostic.message} (${skipped.name}, line ${skipped.line}, is host code, ` +
+    const place = `${skipped.file === error.source ? "" : `${skipped.file}, `}line ${skipped.line}`;
+    const message = `${diagnostic.message} (${skipped.name}, ${place}, is host code, ` +
       "which is left out: a function for devices is __device__)";
     return { ...diagnostic, message };
   });
@@ -89,18 +125,24 @@ export function explainHostCode(error: CompileError, hostCode: readonly HostCode
 
 const MAX_CLASSES = 64;
 
+/** The host's names that texts so far have introduced. */
+interface HostNames {
+  readonly types: Set<string>;
+  usesStandard: boolean;
+}
+
 class HostCodeFinder {
   readonly skipped: HostCode[] = [];
   /** Host code that can neither be left out nor compiled. */
   readonly problems: Diagnostic[] = [];
   readonly #context: SourceContext;
   readonly #name: string;
-  readonly #hostTypes = new Set<string>();
-  #usesStandard = false;
+  readonly #known: HostNames;
 
-  constructor(context: SourceContext, name: string) {
+  constructor(context: SourceContext, name: string, known: HostNames) {
     this.#context = context;
     this.#name = name;
+    this.#known = known;
   }
 
   run(): void {
@@ -108,7 +150,9 @@ class HostCodeFinder {
     // C++ declares names before their use: one pass finds all that depends on host types.
     for (const declaration of declarations) {
       const words = tokens.slice(declaration.head, declaration.head + 4);
-      this.#usesStandard ||= words.map(({ text }) => text).join(" ") === "using namespace std ;";
+      this.#known.usesStandard ||= words.map(({ text }) =>
+        text
+      ).join(" ") === "using namespace std ;";
       if (declaration.kind === "class") this.#class(declaration, 0);
       else if (this.#isWhole(declaration) && this.#isHostCode(declaration)) this.#skip(declaration);
     }
@@ -192,8 +236,8 @@ class HostCodeFinder {
   #hostName(first: number, last: number, from: number = this.skipped.length) {
     return this.#find(first, last, from, (at) => {
       const { tokens } = this.#context.list;
-      const name = hostNameAt(tokens, at, this.#usesStandard);
-      if (name !== undefined || !this.#hostTypes.has(this.#text(at))) return name;
+      const name = hostNameAt(tokens, at, this.#known.usesStandard);
+      if (name !== undefined || !this.#known.types.has(this.#text(at))) return name;
       // Members may have the same name.
       const isUse = !/^(?:\.|->|::)$/.test(this.#text(at - 1)) &&
         !/^[;=[]$/.test(this.#text(at + 1));
@@ -226,7 +270,8 @@ class HostCodeFinder {
     const { first, last, kind } = declaration;
     const { list, lines } = this.#context;
     const name = declaredName(list, declaration);
-    if (name !== "" && (kind === "class" || kind === "alias")) this.#hostTypes.add(name);
-    this.skipped.push({ name, line: lines.lineOf(list.tokens[first]!.start), first, last });
+    if (name !== "" && (kind === "class" || kind === "alias")) this.#known.types.add(name);
+    const line = lines.lineOf(list.tokens[first]!.start);
+    this.skipped.push({ name, file: this.#name, line, first, last });
   }
 }

@@ -21,18 +21,36 @@ interface Replacement {
   readonly text: string;
 }
 
-/** Rewrites the declarations of dynamic shared memory. The text behind them keeps its place. */
-export function rewriteDynamicShared(source: string, context: SourceContext): string {
-  if (!source.includes("__shared__")) return source;
+/**
+ * Rewrites the declarations of dynamic shared memory in a source and its headers. The text behind
+ * them keeps its place.
+ *
+ * @returns The texts by name; that of the source is empty.
+ */
+export function rewriteDynamicShared(source: SourceContext): ReadonlyMap<string, string> {
+  const shared = new Map<string, string>();
+  const contexts = [...source.headers, source].map((context) => ({
+    context,
+    replacements: context.text.includes("__shared__") ? declarationsOf(context, shared) : [],
+  }));
+  return new Map(contexts.map(({ context, replacements }) => {
+    const inserted = shared.size > 0 ? insertions(context, shared) : [];
+    return [context.name, replaced(context, [...replacements, ...inserted])];
+  }));
+}
+
+/** Replacements of the declarations in functions; those outside are added to `shared`. */
+function declarationsOf(context: SourceContext, shared: Map<string, string>): Replacement[] {
   const { tokens, declarations } = context.list;
   const global = new Set(declarations.map(({ head }) => head));
-  const shared = new Map<string, string>();
   const replacements: Replacement[] = [];
   for (let at = 0; at < tokens.length; at++) {
     if (!wordsAt(context, at).includes("extern")) continue;
-    const first = at;
+    let first = at;
+    // __shared__ extern float x[];
+    while (first > 0 && STORAGE.has(tokens[first - 1]!.text)) first--;
     let isShared = false;
-    for (; at < tokens.length && !/^[;{}=]$/.test(tokens[at]!.text); at++) {
+    for (at = first; at < tokens.length && !/^[;{}=]$/.test(tokens[at]!.text); at++) {
       isShared ||= wordsAt(context, at).includes("__shared__");
     }
     if (!isShared || tokens[at]?.text !== ";") continue;
@@ -42,8 +60,7 @@ export function rewriteDynamicShared(source: string, context: SourceContext): st
     const text = isGlobal ? "" : [...references.values()].join(" ");
     replacements.push({ start: tokens[first]!.start, end: tokens[at]!.end, text });
   }
-  if (shared.size > 0) replacements.push(...insertions(context, shared));
-  return replaced(source, context, replacements);
+  return replacements;
 }
 
 function wordsAt({ list: { tokens }, macros }: SourceContext, at: number): string[] {
@@ -69,10 +86,12 @@ function referencesOf(context: SourceContext, first: number, last: number): Map<
 /** References at the start of each function that uses an array of the whole source. */
 function insertions(context: SourceContext, shared: ReadonlyMap<string, string>): Replacement[] {
   const { tokens } = context.list;
-  return functionsOf(context).flatMap(({ body, last }) => {
+  return functionsOf(context).flatMap(({ parameters, body, last }) => {
     const used = new Set<string>();
+    const hidden = new Set(tokens.slice(parameters, body).map(({ text }) => text));
     for (let at = body + 1; at < last; at++) {
-      const reference = shared.get(tokens[at]!.text);
+      const { text } = tokens[at]!;
+      const reference = hidden.has(text) ? undefined : shared.get(text);
       if (reference !== undefined && !/^(?:\.|->)$/.test(tokens[at - 1]!.text)) used.add(reference);
     }
     const { end } = tokens[body]!;
@@ -94,8 +113,7 @@ function functionsOf({ list }: SourceContext): Declaration[] {
 }
 
 function replaced(
-  source: string,
-  { lines }: SourceContext,
+  { text: source, lines }: SourceContext,
   replacements: readonly Replacement[],
 ): string {
   let result = "";

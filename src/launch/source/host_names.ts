@@ -25,12 +25,13 @@ const HOST_HEADERS = namesIn(`
   mpi.h numa.h
   cublas_v2.h cublas.h cublasLt.h cublasXt.h cufft.h cufftXt.h cusparse.h cusolverDn.h
   cusolverSp.h curand.h cudnn.h nccl.h nvml.h nvrtc.h cuda_profiler_api.h cudaProfiler.h
-  nvToolsExt.h nvtx3/nvToolsExt.h nvtx3/nvtx3.hpp cuda_gl_interop.h cuda_d3d11_interop.h
+  nvToolsExt.h cuda_gl_interop.h cuda_d3d11_interop.h
   helper_cuda.h helper_functions.h helper_timer.h helper_string.h helper_image.h
   helper_cuda_drvapi.h helper_gl.h exception.h
 `);
 
-const HOST_HEADER_FOLDERS = /^(?:sys|arpa|netinet|linux|experimental|boost|gtest|thrust|GL)\//;
+const HOST_HEADER_FOLDERS =
+  /^(?:sys|arpa|netinet|linux|experimental|boost|gtest|thrust|nvtx3|GL)\//;
 
 /** Whether a header is for hosts alone: a source for devices does without it. */
 export function isHostHeader(header: string): boolean {
@@ -42,7 +43,7 @@ const HOST_STANDARD_NAMES = namesIn(`
   multimap set multiset unordered_map unordered_multimap unordered_set unordered_multiset queue
   priority_queue stack bitset valarray any variant optional function unique_ptr shared_ptr weak_ptr
   make_unique make_shared allocator thread jthread mutex recursive_mutex shared_mutex lock_guard
-  unique_lock scoped_lock condition_variable future promise async packaged_task atomic ostream
+  unique_lock scoped_lock condition_variable future promise async packaged_task atomic atomic_int atomic_uint atomic_bool atomic_flag ostream
   istream iostream ofstream ifstream fstream stringstream ostringstream istringstream cout cerr clog
   cin endl flush ios ios_base streambuf chrono filesystem this_thread execution random_device mt19937
   mt19937_64 default_random_engine minstd_rand uniform_real_distribution uniform_int_distribution
@@ -60,6 +61,7 @@ const HOST_WORDS = new RegExp(
   "^(?:" + [
     "cuda(?!TextureObject|SurfaceObject)\\w+_t",
     "cudaDeviceProp|cudaUUID_t|cudaPitchedPtr|cudaExtent|cudaArray",
+    "cuda(?:Mem|Ipc|External|Pointer|Func|Resource)[A-Z]\\w*",
     "CU(?:stream|event|context|module|function|device|deviceptr|result|graph|library|kernel)",
     "(?:cublas|cufft|cusparse|cusolver|cudnn|nccl|nvml|nvrtc|nvtx)[A-Z]\\w*|nvtx3",
     "curand(?:Generator|Status|RngType)\\w*",

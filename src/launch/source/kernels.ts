@@ -35,13 +35,19 @@ export interface KernelDeclaration {
 
 const IDENTIFIER = /^[A-Za-z_$\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*$/;
 
-/** The kernels that a source defines or instantiates, each once; those of one name together. */
-export function kernelsOf(context: SourceContext): KernelDeclaration[] {
-  const names = new DeclaredNames(context.list);
-  const { declarations } = context.list;
-  const found = declarations.map((declaration, index) =>
-    readKernel(context, names, declaration, declarations[index - 1])
-  ).filter((kernel) => kernel !== undefined);
+/**
+ * The kernels that a source and its headers define or instantiate, each once; those of one name
+ * together.
+ */
+export function kernelsOf(source: SourceContext): KernelDeclaration[] {
+  const contexts = [...source.headers, source];
+  const names = new DeclaredNames(contexts.map(({ list }) => list));
+  const found = contexts.flatMap((context) => {
+    const { declarations } = context.list;
+    return declarations.map((declaration, index) =>
+      readKernel(context, names, declaration, declarations[index - 1])
+    ).filter((kernel) => kernel !== undefined);
+  });
   return [...Map.groupBy(found, ({ expression }) => expression).values()].flatMap(distinctKernels);
 }
 
@@ -241,12 +247,14 @@ const STORAGE: ReadonlySet<string> = new Set(
     "__restrict__").split(" "),
 );
 
-/** The variables that a source certainly defines, each once, in order. */
-export function variablesOf(context: SourceContext): VariableDeclaration[] {
+/** The variables that a source and its headers certainly define, each once, in order. */
+export function variablesOf(source: SourceContext): VariableDeclaration[] {
   const found = new Map<string, VariableDeclaration>();
-  for (const declaration of context.list.declarations) {
-    for (const variable of readVariables(context, declaration)) {
-      if (!found.has(variable.expression)) found.set(variable.expression, variable);
+  for (const context of [...source.headers, source]) {
+    for (const declaration of context.list.declarations) {
+      for (const variable of readVariables(context, declaration)) {
+        if (!found.has(variable.expression)) found.set(variable.expression, variable);
+      }
     }
   }
   return [...found.values()];

@@ -280,8 +280,20 @@ const LANGUAGE_HEADERS = new RegExp(
   ].join("|") + ")$",
 );
 
-/** Caches the directives of headers that several texts include. */
-export type HeaderDirectives = Map<string, readonly Token[]>;
+/** A text as the preprocessor leaves it: the source, or a header of the program. */
+export interface ReadText {
+  /** The header's name; empty for the source. */
+  readonly name: string;
+  readonly text: string;
+  readonly allTokens: readonly Token[];
+  readonly tokens: ActiveToken[];
+  readonly includes: IncludeDirective[];
+  /** The text that includes it, and the tokens in front: all of them if brackets are open there. */
+  readonly from?: ReadText;
+  readonly before: readonly ActiveToken[];
+  /** The number of open brackets before each token, and behind the last. */
+  readonly depths: number[];
+}
 
 /**
  * Leaves out the tokens that conditions leave out. If a condition is unknown all its branches stay,
@@ -289,74 +301,71 @@ export type HeaderDirectives = Map<string, readonly Token[]>;
  * several ways, and only the first stays.
  */
 export class Preprocessor {
-  readonly tokens: ActiveToken[] = [];
-  readonly includes: IncludeDirective[] = [];
+  /** The texts in the order of their ends: each header once, and the source last. */
+  readonly texts: ReadText[] = [];
   readonly #macros: MacroTable;
   readonly #headers: ReadonlyMap<string, string>;
-  readonly #directives: HeaderDirectives;
   readonly #seen = new Map<string, boolean>();
   readonly #open: Conditional[] = [];
-  /** The number of open brackets before each token of the result, and behind the last. */
-  readonly #depths: number[] = [0];
   /** Whether lines count; undefined if that is unknown. */
   #state: boolean | undefined = true;
 
-  constructor(
-    macros: MacroTable,
-    headers: ReadonlyMap<string, string>,
-    directives: HeaderDirectives,
-  ) {
+  constructor(macros: MacroTable, headers: ReadonlyMap<string, string>) {
     this.#macros = macros;
     this.#headers = headers;
-    this.#directives = directives;
   }
 
   /** Reads a text: a header of this name, or the source itself. */
-  read(tokens: readonly Token[], header = ""): void {
-    const directives = tokens.filter(({ kind }) => kind === "directive")
+  read(text: string, name = "", from?: ReadText): void {
+    const allTokens = tokenize(text);
+    const before = from?.tokens.slice(from.depths.at(-1) === 0 ? -1 : 0) ?? [];
+    const parts = { name, text, allTokens, tokens: [], includes: [], before, depths: [0] };
+    const into: ReadText = from === undefined ? parts : { ...parts, from };
+    const directives = allTokens.filter(({ kind }) => kind === "directive")
       .map(({ text }) => readDirective(text));
     let passed = 0;
     const outer = this.#open.length;
-    for (const token of tokens) {
+    for (const token of allTokens) {
       if (token.kind === "directive") {
-        this.#directive(token, directives[passed]!, directives[++passed], header);
+        this.#directive(token, directives[passed]!, directives[++passed], into);
       } else if (this.#state !== false && isSignificant(token)) {
         const { kind, text, start, end } = token;
-        this.tokens.push({ kind, text, start, end, conditional: this.#state === undefined });
+        into.tokens.push({ kind, text, start, end, conditional: this.#state === undefined });
         const step = /^[{(]$/.test(text) ? 1 : /^[)}]$/.test(text) ? -1 : 0;
-        this.#depths.push(this.#depths.at(-1)! + step);
+        into.depths.push(into.depths.at(-1)! + step);
       }
     }
     // A header's conditions end with it.
-    while (header !== "" && this.#open.length > outer) this.#close();
+    while (from !== undefined && this.#open.length > outer) this.#close(into);
+    this.texts.push(into);
   }
 
   #directive(
     token: Token,
     directive: Directive,
     next: Directive | undefined,
-    header: string,
+    into: ReadText,
   ): void {
     switch (directive.name) {
       case "if":
       case "ifdef":
       case "ifndef":
         this.#open.push({ outer: this.#state, isTaken: false, isDoubtful: false, branches: [] });
-        return this.#enter(() => this.#condition(directive, next));
+        return this.#enter(into, () => this.#condition(directive, next));
       case "elif":
       case "elifdef":
       case "elifndef":
-        return this.#enter(() => evaluateCondition(directive, this.#macros));
+        return this.#enter(into, () => evaluateCondition(directive, this.#macros));
       case "else":
-        return this.#enter(() => true);
+        return this.#enter(into, () => true);
       case "endif":
-        return this.#close();
+        return this.#close(into);
       case "define":
       case "undef":
         if (this.#state !== false) this.#macros.apply(directive, this.#state === true);
         return;
       case "include":
-        return this.#include(directive.rest, token, header);
+        return this.#include(directive.rest, token, into);
     }
   }
 
@@ -369,7 +378,7 @@ export class Preprocessor {
   }
 
   /** Begins a branch of the innermost `#if`. */
-  #enter(condition: () => boolean | undefined): void {
+  #enter({ tokens }: ReadText, condition: () => boolean | undefined): void {
     const conditional = this.#open.at(-1);
     if (conditional === undefined) return;
     const isExcluded = conditional.outer === false || conditional.isTaken;
@@ -382,48 +391,41 @@ export class Preprocessor {
     if (isCertain) conditional.isTaken = true;
     else conditional.isDoubtful = true;
     this.#state = isCertain ? conditional.outer : undefined;
-    conditional.branches.push(this.tokens.length);
+    conditional.branches.push(tokens.length);
   }
 
-  #close(): void {
+  #close({ tokens, depths }: ReadText): void {
     const conditional = this.#open.pop();
     if (conditional === undefined) return;
     this.#state = conditional.outer;
     const { branches } = conditional;
     const isBalanced = branches.every((first, index) =>
-      this.#depths[first] === this.#depths[branches[index + 1] ?? this.tokens.length]
+      depths[first] === depths[branches[index + 1] ?? tokens.length]
     );
     if (branches.length < 2 || isBalanced) return;
-    this.tokens.length = branches[1]!;
-    this.#depths.length = branches[1]! + 1;
+    tokens.length = branches[1]!;
+    depths.length = branches[1]! + 1;
   }
 
-  #include(rest: string, token: Token, from: string): void {
+  #include(rest: string, token: Token, from: ReadText): void {
     const [, angled, quoted] = /^(?:<([^>]*)>|"([^"]*)")/.exec(rest) ?? [];
     const header = angled ?? quoted;
-    if (from === "" && header !== undefined) this.includes.push({ header, token });
+    if (header !== undefined) from.includes.push({ header, token });
     if (this.#state === false) return;
     if (header === undefined || !this.#readHeader(header, from)) this.#macros.unseenHeader();
   }
 
   /** Takes the macros of a header, and returns whether it is known. */
-  #readHeader(header: string, from: string): boolean {
+  #readHeader(header: string, from: ReadText): boolean {
     // A header beside the one that includes it comes first.
-    const beside = join(dirname(from), header);
+    const beside = join(dirname(from.name), header);
     const name = this.#headers.has(beside) ? beside : header;
     const text = this.#headers.get(name);
     const known = this.#seen.get(name);
     if (known !== undefined) return known;
     const isSeen = text !== undefined || isHostHeader(name) || LANGUAGE_HEADERS.test(name);
     this.#seen.set(name, isSeen);
-    if (text !== undefined) {
-      let lines = this.#directives.get(name);
-      if (lines === undefined) {
-        lines = tokenize(text).filter(({ kind }) => kind === "directive");
-        this.#directives.set(name, lines);
-      }
-      this.read(lines, name);
-    }
+    if (text !== undefined) this.read(text, name, from);
     return isSeen;
   }
 }

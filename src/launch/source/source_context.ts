@@ -4,14 +4,9 @@
  * @module
  */
 
-import { type Token, tokenize } from "../signature/tokens.ts";
-import { type DeclarationList, readDeclarations, typeAliases } from "./declarations.ts";
-import {
-  type HeaderDirectives,
-  type IncludeDirective,
-  MacroTable,
-  Preprocessor,
-} from "./preprocessor.ts";
+import type { Token } from "../signature/tokens.ts";
+import { type DeclarationList, openScopes, readDeclarations, typeAliases } from "./declarations.ts";
+import { type IncludeDirective, MacroTable, Preprocessor, type ReadText } from "./preprocessor.ts";
 
 /** The surroundings of a source that decide its meaning. */
 export interface SourceSurroundings {
@@ -22,7 +17,13 @@ export interface SourceSurroundings {
   readonly headers?: ReadonlyMap<string, string>;
 }
 
+/** A source or header. The macros and aliases are those of all texts. */
 export interface SourceContext {
+  /** The header's name; empty for the source. */
+  readonly name: string;
+  readonly text: string;
+  /** Of a source, the headers of the program that it includes between declarations, in order. */
+  readonly headers: readonly SourceContext[];
   readonly allTokens: readonly Token[];
   readonly includes: readonly IncludeDirective[];
   /** Its declarations, without those that conditions leave out. */
@@ -34,23 +35,37 @@ export interface SourceContext {
   readonly lines: SourceLines;
 }
 
-/** Cuts a source up. `directives` shares those of headers among several texts. */
+/** Cuts a source up, with the headers of the program that it includes. */
 export function readSource(
   source: string,
   { defines = new Map(), undefines = [], headers = new Map() }: SourceSurroundings,
-  directives: HeaderDirectives = new Map(),
 ): SourceContext {
-  const allTokens = tokenize(source);
   const macros = new MacroTable(defines, undefines);
-  const preprocessor = new Preprocessor(macros, headers, directives);
-  preprocessor.read(allTokens);
-  const { tokens, includes } = preprocessor;
-  const list = readDeclarations(tokens);
-  const aliases = typeAliases(list);
-  const isPacked = allTokens.some(({ kind, text }) =>
-    kind === "directive" && /^#\s*pragma\s+pack\b/.test(text)
-  );
-  return { allTokens, includes, list, macros, aliases, isPacked, lines: new SourceLines(source) };
+  const preprocessor = new Preprocessor(macros, headers);
+  preprocessor.read(source);
+  const lists = preprocessor.texts.flatMap((read) => {
+    const namespaces = namespacesAround(read);
+    return namespaces === undefined
+      ? []
+      : [{ read, list: readDeclarations(read.tokens, namespaces) }];
+  });
+  const aliases = typeAliases(lists.map(({ list }) => list));
+  const contexts = lists.map(({ read: { name, text, allTokens, includes }, list }) => {
+    const isPacked = allTokens.some(({ kind, text }) =>
+      kind === "directive" && /^#\s*pragma\s+pack\b/.test(text)
+    );
+    const lines = new SourceLines(text);
+    return { name, text, allTokens, includes, list, macros, aliases, isPacked, lines, headers: [] };
+  });
+  return { ...contexts.at(-1)!, headers: contexts.slice(0, -1) };
+}
+
+/** The namespaces around a text; undefined if its first token does not begin a declaration. */
+function namespacesAround({ from, before }: ReadText): readonly string[] | undefined {
+  if (from === undefined) return [];
+  const outer = namespacesAround(from);
+  const inner = /^[;{}]$/.test(before.at(-1)?.text ?? ";") ? openScopes(before) : undefined;
+  return outer === undefined || inner === undefined ? undefined : [...outer, ...inner];
 }
 
 /** The words that a word stands for: macros replaced, then type aliases, one step each. */

@@ -22,7 +22,7 @@ import {
   declaredName,
   membersOf,
 } from "./declarations.ts";
-import type { ActiveToken, HeaderDirectives } from "./preprocessor.ts";
+import type { ActiveToken } from "./preprocessor.ts";
 import { readSource, type SourceContext } from "./source_context.ts";
 
 /**
@@ -71,10 +71,10 @@ export function readStructs(
   }
   requireObject(options, "options", "read structs");
   const { defines, headers } = compileSettings(options);
-  const directives: HeaderDirectives = new Map();
-  const contexts = [...headers.values(), source]
-    .map((text) => readSource(text, { defines, headers }, directives));
-  return new StructReader(contexts).read();
+  // Headers that the source does not include count as well.
+  const all = [source, ...[...headers.keys()].map((name) => `#include "${name}"`)].join("\n");
+  const context = readSource(all, { defines, headers });
+  return new StructReader([...context.headers, context]).read();
 }
 
 /** The reason why a struct cannot be described; completes "struct S cannot be described as …". */

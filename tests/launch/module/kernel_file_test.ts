@@ -84,7 +84,7 @@ Deno.test("Device.compileFile() compiles with local headers and shows their erro
   assertEquals(await scaled({ headers, name: "other.cu" }), ["other.cu", 14]);
   Deno.writeTextFileSync(
     `${folder.path}/sub/value.h`,
-    "#define VALUE missing\nint wrong = here;\n",
+    "#define VALUE missing\n__device__ int wrong = here;\n",
   );
   const error = await assertRejects(() => scaled());
   assertEquals((error as Error).message.includes("sub/value.h:2"), true, (error as Error).message);

@@ -248,7 +248,9 @@ Deno.test("compile() names a wrong option before compilation", async () => {
     [{ defines: { "A B": 1 } }, RangeError, "options.defines must be an object whose keys"],
     [{ defines: { A: {} } }, TypeError, "options.defines.A must be"],
     [{ defines: { A: "1\n#error" } }, RangeError, "options.defines.A must be"],
-    ...["", "../a.h", "a/../../b.h", "/etc/a.h", "a//b.h", "./a.h", "a\\b.h", "a\0"].map((name) =>
+    ...["", "..", "../", "a/../../b.h", "/etc/a.h", "a//b.h", "./a.h", "a\\b.h", "a\0"].map((
+      name,
+    ) =>
       [
         { headers: { [name]: "" } },
         RangeError,

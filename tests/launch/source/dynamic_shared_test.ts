@@ -3,7 +3,7 @@ import { rewriteDynamicShared } from "../../../src/launch/source/dynamic_shared.
 import { readSource } from "../../../src/launch/source/source_context.ts";
 
 function rewritten(source: string): string {
-  return rewriteDynamicShared(source, readSource(source, {}));
+  return rewriteDynamicShared(readSource(source, {})).get("")!;
 }
 
 const MEMORY = "GS_HOST_DYNAMIC_SHARED;";

@@ -23,6 +23,10 @@
 // csrc/host/include/memory is for this one.
 #define __noinline__ __attribute__((noinline))
 
+#if !defined(__clang__)
+#define __builtin_assume(...) ((__VA_ARGS__) ? void() : __builtin_unreachable())
+#endif
+
 namespace gridstride::host {
 
 // alignas() takes a type or a number.
