@@ -165,6 +165,11 @@ GS_API int32_t gs_device_join(int32_t device, int32_t peer);
  * GPU the text is empty. */
 GS_API int32_t gs_device_fault(int32_t device, char* text, int32_t capacity);
 
+/* Host library only: the time in milliseconds, below 2^31, that a launch enqueued later may take
+ * from its first block on; 0 for no limit. The default is 600000. A launch that takes longer ends
+ * with cudaErrorLaunchTimeout. */
+GS_API int32_t gs_device_limit(int32_t device, double milliseconds);
+
 /* ---- memory ------------------------------------------------------------------------------- */
 
 /* Hot. device; operand[0] bytes > 0. result[0]: address, aligned to 256 bytes at least. */

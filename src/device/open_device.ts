@@ -4,9 +4,9 @@
  * @module
  */
 
-import { requireObject } from "../ffi/arguments.ts";
+import { requireInteger, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import { openDeviceContextNative } from "../ffi/native_device.ts";
+import { limitKernelTime, openDeviceContextNative } from "../ffi/native_device.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import {
@@ -18,6 +18,7 @@ import {
   hostLibrary,
   listDevices,
 } from "../hardware/device_list.ts";
+import { MAX_KERNEL_TIMEOUT } from "../hardware/environment.ts";
 import {
   bestDevice as chooseBest,
   type DeviceKind,
@@ -122,13 +123,31 @@ export interface OpenDeviceOptions {
    * options of the environment.
    */
   readonly memory?: MemoryPoolOptions;
+  /**
+   * Milliseconds that a kernel of a host device may run: 1 to 2^31 - 1, or `Infinity`. If absent,
+   * `GRIDSTRIDE_KERNEL_TIMEOUT`, or else the device's current limit, which is ten minutes at first:
+   * a kernel that runs longer probably never ends. Holds for all later launches on the device in this
+   * process. A launch beyond the limit fails with `cudaErrorLaunchTimeout` and loses the device.
+   *
+   * On a GPU the option changes nothing: a single kernel cannot be ended there. Only the driver of a
+   * GPU that drives a display has a limit; the attribute `kernelExecTimeout` is 1 then.
+   */
+  readonly kernelTimeout?: number;
 }
 
-function open(info: DeviceInfo, memory: MemoryPoolOptions | undefined): Device {
+/** Sets the time limit of kernels; 0 for none. */
+function limitTime(context: DeviceContext, timeout: number | undefined): void {
+  const limit = timeout ?? environment.kernelTimeout;
+  if (limit === undefined || context.library.kind === "cuda") return;
+  limitKernelTime(context.library, context.ordinal, limit === Infinity ? 0 : limit);
+}
+
+function open(info: DeviceInfo, { memory, kernelTimeout }: OpenDeviceOptions): Device {
   const library = info.kind === "cuda" ? cudaLibrary() : hostLibrary();
   openDeviceContextNative(library, info.ordinal);
   const context = new DeviceContext(library, info.ordinal, info);
   try {
+    limitTime(context, kernelTimeout);
     if (memory !== undefined) openPool(context, memory);
     return new Device(context);
   } finally {
@@ -162,7 +181,7 @@ export function defaultDevice(): DeviceInfo {
  * the host device if there is no GPU.
  *
  * @param selector `"cuda"`, `"cuda:1"`, `"host"` or `"host:0"`. Without an ordinal, the best device of the kind.
- * @param options Options of the device's memory.
+ * @param options Options of the device's memory and kernels.
  * @throws {NoDeviceError} If there is no such device.
  * @throws {RangeError} If the selector is malformed, or an option is out of range.
  * @throws {TypeError} If an option is of the wrong type, or unknown.
@@ -182,9 +201,18 @@ export function defaultDevice(): DeviceInfo {
 export function openDevice(selector?: string, options: OpenDeviceOptions = {}): Device {
   fakeSetting();
   requireObject(options, "options", "open a device");
-  const { memory } = options;
+  const { kernelTimeout = Infinity } = options;
+  if (kernelTimeout !== Infinity) {
+    requireInteger(
+      kernelTimeout,
+      "options.kernelTimeout",
+      "open a device",
+      1,
+      MAX_KERNEL_TIMEOUT,
+    );
+  }
   const info = selector === undefined ? defaultDevice() : select(parseDeviceSelector(selector));
-  const device = open(info, memory);
+  const device = open(info, options);
   logger("device").info("opened {label}: {name}, {memory}", () => ({
     label: device.label,
     name: info.name,

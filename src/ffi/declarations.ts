@@ -42,6 +42,7 @@ export const DECLARATIONS = {
   gs_device_synchronize_async: "int32_t device",
   gs_device_peer: "int32_t device, int32_t peer, double* result",
   gs_device_join: "int32_t device, int32_t peer",
+  gs_device_limit: "int32_t device, double milliseconds",
   gs_device_fault: "int32_t device, char* text, int32_t capacity",
 
   // Memory and copies.

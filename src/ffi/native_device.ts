@@ -129,6 +129,12 @@ export function enablePeerAccess(library: NativeLibrary, device: number, peer: n
   call(library, "gs_device_join", context, device, peer);
 }
 
+/** Limits the time of each launch on a device of the host library, in milliseconds; 0 for no limit. */
+export function limitKernelTime(library: NativeLibrary, device: number, milliseconds: number) {
+  const context = { action: "limit the time of kernels", device };
+  call(library, "gs_device_limit", context, device, milliseconds);
+}
+
 /** The counters of `gs_resource_tally`, in its order. */
 const RESOURCES = [
   "allocations",

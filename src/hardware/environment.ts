@@ -33,6 +33,9 @@ export type DeviceOrder = "FASTEST_FIRST" | "PCI_BUS_ID";
 /** The largest value of `GRIDSTRIDE_HOST_THREADS`. */
 const MAX_HOST_THREADS = 1024;
 
+/** The longest time limit of a kernel but none at all, in milliseconds. */
+export const MAX_KERNEL_TIMEOUT = 2 ** 31 - 1;
+
 /** The variable with the bytes that a pool takes from the device when it is made. */
 export const MEMORY_POOL_SIZE_VARIABLE = "CUDA_MEMORY_POOL_SIZE";
 
@@ -159,6 +162,16 @@ export class Environment {
     return this.#parse("GRIDSTRIDE_HOST_THREADS", allowed, (value) => {
       const threads = /^[1-9]\d{0,3}$/.test(value) ? Number(value) : Infinity;
       return threads <= MAX_HOST_THREADS ? threads : undefined;
+    });
+  }
+
+  /** `GRIDSTRIDE_KERNEL_TIMEOUT`: milliseconds that a kernel of a host device may run. */
+  get kernelTimeout(): number | undefined {
+    const allowed = `milliseconds in 1..${MAX_KERNEL_TIMEOUT}, or none`;
+    return this.#parse("GRIDSTRIDE_KERNEL_TIMEOUT", allowed, (value) => {
+      if (value === "none") return Infinity;
+      const timeout = /^[1-9]\d{0,9}$/.test(value) ? Number(value) : Infinity;
+      return timeout <= MAX_KERNEL_TIMEOUT ? timeout : undefined;
     });
   }
 

@@ -191,6 +191,8 @@ function members(declarations: readonly string[]): Readonly<Record<string, fc.Ar
     gs_device_synchronize: passes(device),
     gs_device_peer: passes(device, device, result),
     gs_device_join: passes(device, device),
+    // Long ones, and bad ones: a kernel that was ended would take the device along.
+    gs_device_limit: passes(device, fc.constantFrom(0, 6e5, -1, NaN, Infinity, 2 ** 31)),
     gs_device_fault: passesList([device], text),
 
     gs_memory_allocate: hot(count),

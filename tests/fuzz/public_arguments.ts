@@ -141,7 +141,13 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
     "free [Symbol.dispose]",
   ),
   ...withoutArguments("PinnedBuffer", "disposed", "[Symbol.dispose]"),
-  "function openDevice": takes(selector, options({ memory: poolOptions })),
+  "function openDevice": takes(
+    selector,
+    options({
+      memory: poolOptions,
+      kernelTimeout: fc.constantFrom(1e5, Infinity, 0, -1, 1.5, 2 ** 31, "1"),
+    }),
+  ),
   "function defaultDevice": nothing,
   "function bestDevice": takes(fc.constantFrom(undefined, "host", "cuda")),
   "function cudaAvailable": nothing,

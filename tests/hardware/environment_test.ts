@@ -27,6 +27,7 @@ const VARIABLES: Readonly<Record<Accessor, string>> = {
   cacheDirectory: "GRIDSTRIDE_CACHE_DIR",
   cacheSize: "GRIDSTRIDE_CACHE_SIZE",
   hostThreads: "GRIDSTRIDE_HOST_THREADS",
+  kernelTimeout: "GRIDSTRIDE_KERNEL_TIMEOUT",
   visibleDevices: "CUDA_VISIBLE_DEVICES",
   deviceOrder: "CUDA_DEVICE_ORDER",
   launchBlocking: "CUDA_LAUNCH_BLOCKING",
@@ -64,6 +65,7 @@ const READ: Readonly<Record<Accessor, Readonly<Record<string, unknown>>>> = {
   cacheDirectory: { "/var/cache": "/var/cache" },
   cacheSize: { "1GiB": 2 ** 30, "0": 0 },
   hostThreads: { "1": 1, "1024": 1024 },
+  kernelTimeout: { "1": 1, "2147483647": 2147483647, none: Infinity },
   visibleDevices: {
     "2,0": [2, 0],
     " 2 , 0 ": [2, 0],
@@ -100,6 +102,7 @@ const REFUSED: Readonly<Partial<Record<Accessor, readonly string[]>>> = {
   cacheDirectory: ["", "cache"],
   cacheSize: ["", "-1", "1 GiB"],
   hostThreads: ["0", "1025", "2.0", ""],
+  kernelTimeout: ["0", "1.5", "2147483648", "Infinity", ""],
   visibleDevices: ["a", "0,,1", "0;1"],
   deviceOrder: ["pci_bus_id"],
   launchBlocking: ["yes"],

@@ -105,6 +105,12 @@ std::string fault_description(int device) {
   return found == nullptr ? std::string() : found->fault_description();
 }
 
+bool set_time_limit(int device, double milliseconds) {
+  Device* const found = find_device(device);
+  if (found != nullptr) found->time_limit = static_cast<std::int64_t>(milliseconds * 1e6);
+  return found != nullptr;
+}
+
 // ---- occupancy, by the rules of CUDA's own calculator (cuda_occupancy.h of the toolkit) ---------
 
 namespace {

@@ -29,6 +29,10 @@ int set_topology(const double* records, int count);
 // Which kernel, block and thread made the device unusable, and how. Empty without a fault.
 std::string fault_description(int device);
 
+// Limits the time of each launch that is enqueued from now on; 0 for no limit. False where there is
+// no such device.
+bool set_time_limit(int device, double milliseconds);
+
 // ---- for the runtime ---------------------------------------------------------------------------
 
 class Device {
@@ -44,6 +48,10 @@ class Device {
   cudaError_t fault_code() const { return fault_code_.load(std::memory_order_acquire); }
   void report_fault(cudaError_t code, std::string description);
   std::string fault_description() const;
+
+  // Nanoseconds that a launch may take; 0 for no limit. By default so long that a kernel that takes
+  // longer in all likelihood never ends.
+  std::atomic<std::int64_t> time_limit{std::int64_t{600} * 1'000'000'000};
 
   // The stream that CUDA calls the legacy default stream: handle 0.
   const std::shared_ptr<Stream>& legacy_stream() const { return legacy_stream_; }

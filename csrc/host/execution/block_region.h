@@ -106,6 +106,9 @@ struct BlockState : BlockRegisters {
   // the kernel's. Read by the signal handler of the same OS thread.
   volatile bool inside_kernel;
   MachineFault machine_fault;
+  // In nanoseconds: what the launch may take, and when that is over; 0 without a limit.
+  int64_t time_limit;
+  std::atomic<int64_t> deadline{0};
 
   // Stacks that are accessible, and those of them no thread is on.
   uint32_t prepared_stacks;

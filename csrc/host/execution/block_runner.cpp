@@ -23,6 +23,8 @@ void BlockRunner::prepare(const LaunchContext& launch) {
   block_.arguments = launch.arguments;
   block_.cancelled = launch.cancelled;
   block_.cooperative_grid = launch.grid_barrier;
+  block_.time_limit = launch.timer->limit();
+  block_.deadline.store(launch.timer->deadline(), std::memory_order_relaxed);
   block_.block_dimension = launch.block;
   block_.grid_dimension = launch.grid;
   block_.thread_count = launch.block.x * launch.block.y * launch.block.z;

@@ -12,6 +12,7 @@
 #include "host/execution/block_region.h"
 #include "host/execution/cooperative_grid.h"
 #include "host/execution/faults.h"
+#include "host/execution/watchdog.h"
 
 namespace gridstride::host {
 
@@ -24,6 +25,7 @@ struct LaunchContext {
   size_t dynamic_shared_bytes;
   // Becomes true when the launch is to end; blocks that wait for something look at it.
   const std::atomic<bool>* cancelled;
+  LaunchTimer* timer;
   // Where the blocks of a cooperative launch meet; null for any other.
   CooperativeGrid* grid_barrier = nullptr;
 };

@@ -18,6 +18,7 @@
 
 #include "gridstride/context_switch.h"
 #include "host/execution/faults.h"
+#include "host/execution/watchdog.h"
 
 namespace gridstride::host {
 
@@ -51,7 +52,22 @@ inline bool holds_wild_address(void*) { return true; }
 
 #endif
 
+struct InterruptedPlace {
+  uintptr_t instruction;
+  uintptr_t stack;
+};
+
 #if defined(__x86_64__)
+
+inline InterruptedPlace interrupted_place(void* context) {
+#if defined(__APPLE__)
+  const auto& state = static_cast<ucontext_t*>(context)->uc_mcontext->__ss;
+  return {static_cast<uintptr_t>(state.__rip), static_cast<uintptr_t>(state.__rsp)};
+#else
+  const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  return {static_cast<uintptr_t>(registers[REG_RIP]), static_cast<uintptr_t>(registers[REG_RSP])};
+#endif
+}
 
 // Does what resume_context does, to the state that returning from the signal restores: the
 // continuation is popped off the parked stack. The direction flag must be clear where functions
@@ -75,6 +91,17 @@ inline void continue_in(void* context, void* parked) {
 }
 
 #else  // aarch64
+
+inline InterruptedPlace interrupted_place(void* context) {
+#if defined(__APPLE__)
+  const auto& state = static_cast<ucontext_t*>(context)->uc_mcontext->__ss;
+  return {static_cast<uintptr_t>(__darwin_arm_thread_state64_get_pc(state)),
+          static_cast<uintptr_t>(__darwin_arm_thread_state64_get_sp(state))};
+#else
+  const auto& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
+  return {machine.pc, machine.sp};
+#endif
+}
 
 inline void continue_in(void* context, void* parked) {
   void** frame = static_cast<void**>(parked);
@@ -150,6 +177,7 @@ void take_default_action(int signal, const siginfo_t* info) {
 void pass_on(int signal, siginfo_t* info, void* context) {
   struct sigaction& previous = previous_action(signal);
   const bool with_information = (previous.sa_flags & SA_SIGINFO) != 0;
+  if (!with_information && previous.sa_handler == SIG_DFL && signal == interrupt_signal) return;
   if (!with_information && previous.sa_handler == SIG_IGN && info->si_code <= 0) return;
   if (!with_information && (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN)) {
     take_default_action(signal, info);
@@ -175,19 +203,33 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 
 // Raised by the thread's own instruction, or by its own abort(), and not sent by someone else.
 bool is_own(int signal, const siginfo_t* info) {
-  if (signal == SIGABRT) return info->si_pid == getpid();
+  if (signal == SIGABRT || signal == interrupt_signal) return info->si_pid == getpid();
   return info->si_code > 0;
+}
+
+// A kernel is left only where its own code runs: a function of another library, such as malloc(),
+// may hold a lock. And not before the runner has saved where to go, which it does on its own stack.
+bool is_to_be_left(const BlockState& block, const InterruptedPlace& place) {
+  const uintptr_t offset = place.stack - reinterpret_cast<uintptr_t>(&block);
+  const KernelDescriptor& kernel = *block.kernel;
+  const int64_t deadline = block.deadline.load(std::memory_order_relaxed);
+  return offset >= stacks_offset && offset < region_bytes &&
+         place.instruction >= reinterpret_cast<uintptr_t>(kernel.code_start) &&
+         place.instruction < reinterpret_cast<uintptr_t>(kernel.code_end) && deadline != 0 &&
+         steady_nanoseconds() >= deadline;
 }
 
 void handle_signal(int signal, siginfo_t* info, void* context) {
   const int kept_errno = errno;
   BlockState* block = running_block();
   if (block != nullptr && is_own(signal, info)) {
+    const InterruptedPlace place = interrupted_place(context);
+    if (signal == interrupt_signal && !is_to_be_left(*block, place)) return;
     block->inside_kernel = false;
     block->outcome = BlockOutcome::faulted;
     block->machine_fault = {signal, info->si_code, reinterpret_cast<uintptr_t>(info->si_addr),
-                            interrupted_access(context, signal),
-                            holds_wild_address(context)};
+                            interrupted_access(context, signal), holds_wild_address(context),
+                            place.instruction};
     errno = kept_errno;
     continue_in(context, block->runner_context);
     return;
@@ -253,6 +295,23 @@ void release_calling_thread() {
   stack_t none = {};
   none.ss_flags = SS_DISABLE;
   sigaltstack(&none, nullptr);
+}
+
+// Under the lock, no thread is released in between.
+bool interrupt_overdue_blocks() {
+  const std::lock_guard<std::mutex> lock(*adoption_lock);
+  const int64_t now = steady_nanoseconds();
+  const unsigned count = adopted_count.load(std::memory_order_relaxed);
+  bool any_inside = false;
+  for (unsigned i = 0; i < count; ++i) {
+    const BlockState* const block = adopted_threads[i].block.load(std::memory_order_relaxed);
+    if (block == nullptr || !block->inside_kernel) continue;
+    any_inside = true;
+    const int64_t deadline = block->deadline.load(std::memory_order_relaxed);
+    if (deadline == 0 || now < deadline) continue;
+    pthread_kill(adopted_threads[i].thread.load(std::memory_order_relaxed), interrupt_signal);
+  }
+  return any_inside;
 }
 
 BlockState* running_block() {

@@ -20,6 +20,10 @@ void release_calling_thread();
 // More than all workers and all threads of cooperative launches are.
 inline constexpr unsigned max_adopted_threads = 16384;
 
+// Sends the interrupting signal to the threads whose blocks are beyond their deadline; whether any
+// thread is inside a kernel.
+bool interrupt_overdue_blocks();
+
 // The block that the calling OS thread runs, null when it is not inside a kernel. Asynchronous
 // signals may interrupt it.
 BlockState* running_block();
@@ -28,7 +32,11 @@ BlockState* running_block();
 
 // What the processor raises. abort() counts as the kernel's too: it is how the C++ library ends on
 // std::terminate.
-inline constexpr int fault_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+//
+// The last one is the watchdog's: a signal that is ignored where nobody handles it.
+inline constexpr int interrupt_signal = SIGURG;
+inline constexpr int fault_signals[] = {SIGSEGV, SIGBUS,  SIGFPE,          SIGILL,
+                                        SIGTRAP, SIGABRT, interrupt_signal};
 
 // As long as it lives, threads that the calling one makes inherit a mask that blocks all but
 // faults: no signal that is meant for the process (a timer's, the terminal's) is ever handled on

@@ -93,6 +93,18 @@ void explain_bus_error(BlockState& block, const MachineFault& machine) {
             access_name(machine.access), address);
 }
 
+void explain_interruption(BlockState& block) {
+  set_fault(block, cudaErrorLaunchTimeout,
+            "the launch has run for longer than its time limit of %.10g s, and this thread was "
+            "running%s",
+            static_cast<double>(block.time_limit) / 1e9,
+            block.thread_count == 1 ? ""
+                                    : ". Threads of a block run one after another on the host "
+                                      "device: if this thread waits for another one of its block, "
+                                      "the waiting needs a barrier, an atomic, __threadfence() or "
+                                      "__nanosleep() for the other one to run");
+}
+
 [[noreturn]] void end_process(const char* what) {
   std::fprintf(stderr, "gridstride: %s outside of a kernel\n", what);
   std::abort();
@@ -133,6 +145,9 @@ void explain_machine_fault(BlockState& block) {
       return;
     case SIGTRAP:
       set_fault(block, cudaErrorLaunchFailure, "a trap or breakpoint instruction");
+      return;
+    case interrupt_signal:
+      explain_interruption(block);
       return;
     case SIGABRT:
       set_fault(block, cudaErrorLaunchFailure, "abort() was called");

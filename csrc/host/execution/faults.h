@@ -37,6 +37,8 @@ struct MachineFault {
   // x86-64 reports no address for an access that is misaligned or to an address outside of the
   // 48-bit range. This means that a register held such an address: it was the latter.
   bool register_not_canonical;
+  // Of the interrupted instruction.
+  uintptr_t instruction;
 };
 
 // Ends the calling thread's block with a fault. The kernel's stacks are left as they are.

@@ -152,8 +152,10 @@ class KernelWork final : public Work {
  public:
   KernelWork(LaunchRequest request, std::function<void(const LaunchFault*)> completed)
       : arguments_(*request.kernel, request.arguments),
+        timer_(request.time_limit),
         launch_{request.kernel, arguments_.addresses(),       request.grid,
-                request.block,  request.dynamic_shared_bytes, &cancelled_},
+                request.block,  request.dynamic_shared_bytes, &cancelled_,
+                &timer_},
         owner_(std::move(request.owner)),
         block_count_(block_count(request.grid)),
         workers_(WorkerPool::instance().size()),
@@ -276,6 +278,7 @@ class KernelWork final : public Work {
   }
 
   ArgumentCopy arguments_;
+  LaunchTimer timer_;
   LaunchContext launch_;
   std::shared_ptr<const void> owner_;
   const uint64_t block_count_;
@@ -314,9 +317,10 @@ class CooperativeWork final : public Work,
       : arguments_(*request.kernel, request.arguments),
         block_count_(static_cast<uint32_t>(block_count(request.grid))),
         grid_barrier_(block_count_),
+        timer_(request.time_limit),
         launch_{request.kernel, arguments_.addresses(),       request.grid,
                 request.block,  request.dynamic_shared_bytes, &cancelled_,
-                &grid_barrier_},
+                &timer_,        &grid_barrier_},
         owner_(std::move(request.owner)),
         completed_(std::move(completed)) {}
 
@@ -366,6 +370,7 @@ class CooperativeWork final : public Work,
   const uint32_t block_count_;
   CooperativeGrid grid_barrier_;
   std::atomic<bool> cancelled_{false};
+  LaunchTimer timer_;
   LaunchContext launch_;
   std::shared_ptr<const void> owner_;
   std::function<void(const LaunchFault*)> completed_;

@@ -24,6 +24,8 @@ struct LaunchRequest {
   int device;
   // Keeps the kernel's code loaded; null where nothing unloads it.
   std::shared_ptr<const void> owner = nullptr;
+  // Nanoseconds from the first block on; 0 for no limit.
+  int64_t time_limit = 0;
 };
 
 // Calls visit(parameter, offset) for every parameter, each at the next multiple of its alignment;

@@ -89,6 +89,7 @@ Operation launch_operation(const std::shared_ptr<Stream>& stream, LaunchRequest 
     if (fault != nullptr) stream->device().report_fault(fault->code, fault->description);
     StreamGraph::instance().finish(*stream);
   };
+  request.time_limit = stream->device().time_limit;
   Operation operation;
   operation.work = kind == LaunchKind::cooperative
                        ? make_cooperative_work(std::move(request), completed)

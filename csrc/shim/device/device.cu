@@ -182,6 +182,14 @@ int32_t gs_device_fault(int32_t device, char* text, int32_t capacity) {
   });
 }
 
+int32_t gs_device_limit(int32_t device, double milliseconds) {
+  return guarded([&] {
+    concern(device);
+    require(milliseconds >= 0 && milliseconds < 2147483648.0, GS_ERROR_ARGUMENT);
+    set_time_limit(device, milliseconds);
+  });
+}
+
 #ifdef __CUDASIM__
 #include "host/device/device.h"
 #endif
@@ -201,6 +209,10 @@ void set_topology(const double* records, int32_t count) {
   require(outcome == accepted, GS_ERROR_ARGUMENT);
 }
 
+void set_time_limit(int device, double milliseconds) {
+  require(host::set_time_limit(device, milliseconds), GS_ERROR_DEVICE);
+}
+
 std::string fault_description(int device) { return host::fault_description(device); }
 
 #else
@@ -208,6 +220,8 @@ std::string fault_description(int device) { return host::fault_description(devic
 const char* library_kind() { return "cuda"; }
 
 void set_topology(const double*, int32_t) { fail(GS_ERROR_UNSUPPORTED); }
+
+void set_time_limit(int, double) { fail(GS_ERROR_UNSUPPORTED); }
 
 std::string fault_description(int) { return {}; }
 

@@ -40,6 +40,9 @@ const char* library_kind();
 // Throws GS_ERROR_UNSUPPORTED where devices are real.
 void set_topology(const double* records, int32_t count);
 
+// Throws GS_ERROR_UNSUPPORTED where devices are real.
+void set_time_limit(int device, double milliseconds);
+
 // Empty where nothing is known.
 std::string fault_description(int device);
 

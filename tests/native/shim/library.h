@@ -31,6 +31,7 @@
   FUNCTION(gs_device_synchronize)   \
   FUNCTION(gs_device_peer)          \
   FUNCTION(gs_device_join)          \
+  FUNCTION(gs_device_limit)         \
   FUNCTION(gs_device_fault)         \
   FUNCTION(gs_memory_allocate)      \
   FUNCTION(gs_memory_free)          \

@@ -16,7 +16,7 @@ namespace gridstride::host {
 
 // Kernels are compiled against BlockRegisters, LaneSlot and the switch; one number stands for the
 // layouts of all three. Raise the version when one of them changes.
-inline constexpr uint32_t kernel_contract = 1 << 8;
+inline constexpr uint32_t kernel_contract = 2 << 8;
 
 struct KernelDescriptor {
   const char* name;
@@ -29,6 +29,9 @@ struct KernelDescriptor {
   // Touches the thread-local storage that holds the __shared__ arrays of the kernel's library, so
   // that it is allocated on the worker's own stack and not in the middle of a kernel.
   void* (*module_anchor)();
+  // Where the code of the kernel's library lies.
+  const char* code_start;
+  const char* code_end;
   uint32_t contract;
   // How much the __shared__ arrays of this kernel take; 0 where that is not known. A compiler puts
   // the thread-local arrays of all kernels of a library in one segment and offers no query for the
@@ -40,6 +43,15 @@ struct KernelDescriptor {
 };
 
 }  // namespace gridstride::host
+
+// The library's own, from its linker.
+#if defined(__linux__)
+extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start;
+extern "C" __attribute__((visibility("hidden"))) const char __etext;
+#define GS_HOST_CODE_RANGE &__ehdr_start, &__etext
+#else
+#define GS_HOST_CODE_RANGE nullptr, nullptr
+#endif
 
 // Ends the calling thread. Returns when its fiber has another thread of the block to run.
 GS_HOST_API void gs_host_finish_thread(void);
@@ -105,6 +117,7 @@ struct KernelThunk {
                                              sizes,
                                              alignments,
                                              &module_anchor,
+                                             GS_HOST_CODE_RANGE,
                                              kernel_contract,
                                              0,
                                              nullptr};
