@@ -232,13 +232,36 @@ export class Device implements Disposable {
    * The twin of {@linkcode Device.allocate} that never blocks the event loop, even if memory becomes
    * available only after a stream has made progress.
    *
+   * With `wait: true`, requests queue for memory that others will free. A request that fits into no
+   * empty pool is refused at once. Requests without `wait` do not queue, and may overtake.
+   *
    * @throws {RangeError} If the length is negative, fractional, not a number or too large.
-   * @throws {OutOfMemoryError} If the device has no room.
+   * @throws {OutOfMemoryError} If there is no room, or was none within the timeout.
+   *
+   * @example
+   * ```ts
+   * import { openDevice } from "@gridstride/cuda";
+   *
+   * using device = openDevice(undefined, { memory: { maxPoolSize: "64MiB" } });
+   * const answers = Array.from({ length: 50 }, async (_, index) => {
+   *   using x = await device.allocateAsync("float32", 4 << 20, { wait: true, timeout: 60_000 });
+   *   device.kernels.fill(x, index);
+   *   return (await x.view(0, 1).toArray())[0]!;
+   * });
+   * console.log((await Promise.all(answers)).length); // 50
+   * ```
    */
   async allocateAsync<D extends DType>(
     dtype: D,
     length: number,
-    options: AllocateOptions<D> = {},
+    options: AllocateOptions<D> & {
+      /** Whether to wait, first come first served, for memory that others will free. */
+      readonly wait?: boolean;
+      /** Cancels the wait, which then rejects with the signal's reason. */
+      readonly signal?: AbortSignal;
+      /** The longest wait in milliseconds; then it rejects with an {@linkcode OutOfMemoryError}. */
+      readonly timeout?: number;
+    } = {},
   ): Promise<DeviceBuffer<D>> {
     const { context, pool, value } = this.#source(options);
     const buffer = pool === undefined

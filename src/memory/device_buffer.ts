@@ -22,6 +22,7 @@ import {
 } from "./buffer_options.ts";
 import { bytesPerElement, createTypedArray, type DType, type TypedArrayOf } from "./dtype.ts";
 import type { PinnedBuffer } from "./pinned_buffer.ts";
+import { readWait } from "./pool/allocation_queue.ts";
 import type { BlockPool } from "./pool/block_pool.ts";
 import { poolOf } from "./pool/device_pools.ts";
 
@@ -404,8 +405,9 @@ export async function bufferFromPoolAsync<D extends DType>(
   context: DeviceContext,
   dtype: D,
   length: number,
-  options: PlacementOptions,
+  options: Parameters<typeof readWait>[0],
 ): Promise<DeviceBuffer<D>> {
+  const wait = readWait(options);
   const bytes = bytesOfLength(length, dtype);
   const { alignment } = options;
   const stream = streamFor(context, options.stream);
@@ -413,7 +415,7 @@ export async function bufferFromPoolAsync<D extends DType>(
   // The device must not close while this waits for its streams.
   context.retain();
   try {
-    const block = await pool.allocateAsync(bytes, stream, aligned);
+    const block = await pool.allocateAsync(bytes, stream, aligned, wait);
     return bufferOfBlock(pool, block, context, dtype, length, stream);
   } finally {
     context.release();

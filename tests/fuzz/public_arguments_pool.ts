@@ -30,6 +30,9 @@ const byteSize = fc.oneof(
 );
 
 /** Options of a pool. */
+/** A wait that ends by itself. */
+const waiting = fc.record({ wait: fc.constant(true), timeout: fc.integer({ min: 0, max: 5 }) });
+
 export const poolOptions: fc.Arbitrary<unknown> = options({
   preset: fc.constantFrom("development", "production", "testing", "fast"),
   maxPoolSize: byteSize,
@@ -105,7 +108,7 @@ export const POOL_MEMBERS: Readonly<Record<string, Arguments>> = {
   ...withoutArguments("LeakReport", "", "toString"),
   ...withoutArguments("UploadRing", "disposed", "[Symbol.asyncDispose]"),
   "method Device.createPool": takes(poolOptions),
-  "method Device.allocateAsync": takes(dtype, size, newBuffer),
+  "method Device.allocateAsync": takes(dtype, size, fc.oneof(newBuffer, waiting)),
   "method Device.createUploadRing": takes(ringOptions),
   "method Device.uploadFile": takes(path, options({ ...transfer, ...part })),
   "method Device.uploadFileInto": takes(buffer, path, options({ ...transfer, offset: size })),
@@ -117,7 +120,7 @@ export const POOL_MEMBERS: Readonly<Record<string, Arguments>> = {
 
   "new MemoryPool": takes(device, poolOptions),
   "method MemoryPool.allocate": takes(dtype, size, options(placement)),
-  "method MemoryPool.allocateAsync": takes(dtype, size, options(placement)),
+  "method MemoryPool.allocateAsync": takes(dtype, size, fc.oneof(options(placement), waiting)),
   "method MemoryPool.allocateDirect": takes(dtype, size),
   "method MemoryPool.free": takes(fc.oneof(buffer, address, anyNumber)),
   "method MemoryPool.ownsPointer": takes(fc.oneof(address, anyNumber)),

@@ -18,8 +18,8 @@
 
 import type { BlockPool } from "./block_pool.ts";
 import { UNIT } from "./block_table.ts";
-import { MAX_SMALL, unitsFor } from "./free_index.ts";
-import type { MemorySpace } from "./memory_space.ts";
+import { MAX_SMALL, roundUpTo, unitsFor } from "./free_index.ts";
+import { type MemorySpace, PLAIN_GRANULE } from "./memory_space.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
 import type { Mark, StreamSlot } from "./stream_slots.ts";
 
@@ -223,6 +223,17 @@ export class AllocationLadder {
       slot,
       space: streams.spaceOf(slot),
     };
+  }
+
+  /** Whether a request fits into the limits of an empty pool; notes which one refuses otherwise. */
+  canFit(bytes: number, alignment: number): boolean {
+    const { settings: { limitBytes, reclaimShare, refuseShare }, upstream } = this.#pool;
+    const padded = unitsFor(bytes) + (alignment - UNIT) / UNIT;
+    const granule = this.#isVirtual ? upstream.granularity : PLAIN_GRANULE;
+    const grown = roundUpTo(padded * UNIT, granule);
+    const isRefused = grown > limitBytes * reclaimShare && bytes > limitBytes * refuseShare;
+    this.refusedBy = isRefused && grown <= limitBytes ? "pressure" : "limit";
+    return grown <= limitBytes && !isRefused;
   }
 
   /** Takes the first four steps, which are quick; 0 if they find nothing. */

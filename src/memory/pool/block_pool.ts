@@ -9,6 +9,7 @@
 
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import { AllocationLadder, type BlockRequest } from "./allocation_ladder.ts";
+import { AllocationQueue, type AllocationWait } from "./allocation_queue.ts";
 import { BlockTable, LARGE, LIVE, SMALL, UNIT } from "./block_table.ts";
 import { AllocationSites, BlockTracker, StreamNames } from "./block_tracker.ts";
 import { BlockCache, FreeBlocks } from "./free_blocks.ts";
@@ -56,6 +57,7 @@ export class BlockPool {
   readonly #freedByAddress = new Map<number, number>();
   readonly #lifetime: PoolLifetime | undefined;
   readonly #ladder: AllocationLadder;
+  readonly #queue = new AllocationQueue();
   readonly #limitsFree: boolean;
   readonly #closers: (() => void)[] = [];
   #observers: readonly PoolObserver[] = [];
@@ -144,9 +146,39 @@ export class BlockPool {
     bytes: number,
     stream: MemoryStream,
     alignment: number = this.settings.alignment,
+    wait?: AllocationWait,
   ): Promise<number> {
     if (this.#closed) throw this.#closedError();
     if (bytes === 0) return this.#allocateEmpty();
+    const attempt = () => this.#tryAllocateAsync(bytes, stream, alignment);
+    if (wait === undefined) {
+      const block = await attempt();
+      if (block !== 0) return block;
+      throw this.#outOfMemory(bytes);
+    }
+    const overhead = this.guards?.overheadFor(alignment) ?? 0;
+    if (!this.#ladder.canFit(bytes + overhead, alignment)) throw this.#outOfMemory(bytes);
+    return await this.#queue.take(
+      async () => {
+        this.#requireUsable(stream);
+        const block = await attempt();
+        return { block, isForeign: this.#ladder.refusedBy === "device" };
+      },
+      (block) => this.free(block),
+      wait,
+      (ahead) =>
+        this.#outOfMemory(
+          bytes,
+          `no memory became free within ${wait.timeout} ms, with ${ahead} requests ahead`,
+        ),
+    );
+  }
+
+  async #tryAllocateAsync(
+    bytes: number,
+    stream: MemoryStream,
+    alignment: number,
+  ): Promise<number> {
     const guard = (attempt: (bytes: number) => number) =>
       this.guards === undefined ? attempt(bytes) : this.guards.allocate(bytes, alignment, attempt);
     const block = guard((all) => this.#take(all, stream, alignment));
@@ -156,8 +188,7 @@ export class BlockPool {
     for (let step = climb.next();; step = climb.next()) {
       if (step.done) {
         const found = step.value;
-        if (found === 0) throw this.#outOfMemory(bytes);
-        return guard(() => this.#finish(found, request));
+        return found === 0 ? 0 : guard(() => this.#finish(found, request));
       }
       this.#noteWait();
       await this.upstream.wait(step.value.event);
@@ -198,6 +229,7 @@ export class BlockPool {
       this.streams.release(block);
       counters.recount(kind);
     }
+    if (this.#queue.length > 0) this.#queue.wake();
     if (this.#limitsFree || this.streams.severalStreams) this.#noteProgress(owner, bytes);
     else if (counters.liveBlocks === 0) this.release();
   }
@@ -569,10 +601,10 @@ export class BlockPool {
     return hasFreed;
   }
 
-  #outOfMemory(bytes: number): Error {
+  #outOfMemory(bytes: number, detail?: string): Error {
     this.counters.count("outOfMemory");
     for (const observer of this.#observers) observer.failed?.(bytes);
-    return outOfMemoryError(this, bytes, this.#ladder.refusedBy);
+    return outOfMemoryError(this, bytes, this.#ladder.refusedBy, detail);
   }
 
   #noteWait(): void {

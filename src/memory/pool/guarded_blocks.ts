@@ -86,6 +86,11 @@ export class GuardedBlocks implements PoolObserver {
     return this.#front + GUARD_BYTES;
   }
 
+  /** Bytes of guards of a block with this alignment. */
+  overheadFor(alignment: number): number {
+    return Math.max(alignment, GUARD_BYTES) + GUARD_BYTES;
+  }
+
   frontOf(block: number): number {
     const { address, begin } = this.#live.get(block) ?? { address: 0, begin: 0 };
     return address - begin;

@@ -146,6 +146,7 @@ export function outOfMemoryError(
   pool: BlockPool,
   bytes: number,
   refusedBy: AllocationLadder["refusedBy"],
+  detail?: string,
 ): OutOfMemoryError {
   const { settings, upstream } = pool;
   const { limitBytes, limitName, refuseShare, virtualMemory } = settings;
@@ -161,6 +162,7 @@ export function outOfMemoryError(
       ? { call: virtualMemory ? "cuMemCreate" : "cudaMalloc" }
       : { limit }),
     device: upstream.label,
+    ...(detail === undefined ? {} : { detail }),
     requested: bytes,
     free: upstream.freeBytes(),
     total: upstream.totalBytes,

@@ -213,11 +213,23 @@ export class MemoryPool implements Disposable {
   /**
    * The twin of {@linkcode MemoryPool.allocate} that never blocks the event loop. A pool or a device
    * that is disposed meanwhile ends after it.
+   *
+   * With `wait: true`, requests queue for memory that others will free. A request that fits into no
+   * empty pool is refused at once. Requests without `wait` do not queue, and may overtake.
+   *
+   * @throws {OutOfMemoryError} If there is no room, or was none within the timeout.
    */
   async allocateAsync<D extends DType>(
     dtype: D,
     length: number,
-    options: PlacementOptions = {},
+    options: PlacementOptions & {
+      /** Whether to wait, first come first served, for memory that others will free. */
+      readonly wait?: boolean;
+      /** Cancels the wait, which then rejects with the signal's reason. */
+      readonly signal?: AbortSignal;
+      /** The longest wait in milliseconds; then it rejects with an {@linkcode OutOfMemoryError}. */
+      readonly timeout?: number;
+    } = {},
   ): Promise<DeviceBuffer<D>> {
     requireObject(options, "options", "allocate a buffer");
     this.#requireUsable();

@@ -28,7 +28,7 @@ import { releaseTo } from "./memory_upstream.ts";
 import type { StreamSlot } from "./stream_slots.ts";
 
 /** Plain segments are multiples of this; CUDA takes no less from the device. */
-const PLAIN_GRANULE = 2 * 2 ** 20;
+export const PLAIN_GRANULE = 2 * 2 ** 20;
 /** The largest plain segment with units that fit in 32 bits. */
 const MAX_PLAIN = 2 ** 31 * UNIT - PLAIN_GRANULE;
 
