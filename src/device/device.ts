@@ -4,6 +4,8 @@
  * @module
  */
 
+import { formatBytes } from "../hardware/byte_size.ts";
+import { displayAs } from "../ffi/display.ts";
 import { requireInstance, requireObject, trueArray } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
@@ -15,7 +17,7 @@ import {
   synchronizeDeviceSync,
 } from "../ffi/native_device.ts";
 import { divertOutput } from "../ffi/native_device.ts";
-import { DeviceContext, whileHeld } from "../hardware/device_context.ts";
+import { DeviceContext, labelOf, whileHeld } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import { usableMemory } from "../hardware/memory_reserve.ts";
 import { fill } from "../kernels/elementwise.ts";
@@ -601,6 +603,14 @@ export class Device implements Disposable {
     return { context, pool, value };
   }
 }
+
+displayAs(Device.prototype, "Device", {
+  device: labelOf,
+  name: ({ info }) => info.name,
+  capability: ({ info }) => info.computeCapability,
+  memory: ({ info }) => formatBytes(info.totalMemory),
+  disposed: ({ disposed }) => disposed,
+});
 
 /** Fills a new buffer, or frees it if that fails. */
 function filled<D extends DType>(

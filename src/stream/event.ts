@@ -4,6 +4,7 @@
  * @module
  */
 
+import { displayAs } from "../ffi/display.ts";
 import { setImmediate } from "node:timers";
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
@@ -17,7 +18,7 @@ import {
   synchronizeEvent,
   synchronizeEventSync,
 } from "../ffi/native_stream.ts";
-import { DeviceContext } from "../hardware/device_context.ts";
+import { DeviceContext, labelOf } from "../hardware/device_context.ts";
 import { captureOf, refuseWhileCapturing, type RunningCapture } from "./running_captures.ts";
 import { Stream } from "./stream.ts";
 
@@ -187,6 +188,13 @@ export class Event implements Disposable {
     );
   }
 }
+
+displayAs(Event.prototype, "Event", {
+  device: labelOf,
+  id: ({ id }) => id,
+  timing: ({ timing }) => timing,
+  disposed: ({ disposed }) => disposed,
+});
 
 function requireFlag(timing: unknown): boolean {
   if (typeof timing === "boolean") return timing;

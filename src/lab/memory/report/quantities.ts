@@ -1,24 +1,11 @@
 /**
- * Formats sizes, times, shares and addresses.
+ * Formats times, shares and addresses.
  *
  * The page's script contains the text of these functions (see `memory_report.ts`), so they refer to
  * nothing else.
  *
  * @module
  */
-
-/** Formats a size in binary units with at most one decimal: `23.7 GiB`. */
-export function formatBytes(bytes: number): string {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  let value = bytes;
-  let unit = 0;
-  // Larger values would round to 1024.0.
-  while (value >= 1023.95 && unit < units.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  return `${Number.isInteger(value) ? value : value.toFixed(1)} ${units[unit]}`;
-}
 
 /** Formats a whole number with grouped thousands: `100,000`. */
 export function formatCount(count: number): string {
