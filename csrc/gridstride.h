@@ -182,8 +182,9 @@ GS_API int32_t gs_memory_free(void);
  * bytes (1, 2 or 4), [3] element count. Enqueues. */
 GS_API int32_t gs_memory_set(void);
 
-/* Pins the pages of a page-aligned slab of new JavaScript memory, all zeros: for all devices, in the
- * context of this one. The library keeps them when the slab's isolate has ended. result[0]: handle. */
+/* Pins the pages of a page-aligned slab of new JavaScript memory, all zeros: for all devices, in
+ * the context of this one. The library keeps them when the slab's isolate has ended. result[0]:
+ * handle. */
 GS_API int32_t gs_pinned_register(int32_t device, void* slab, double bytes, double* result);
 
 /* [waits] Waits for all devices, then gives a pinned slab back. */
