@@ -6,10 +6,11 @@
 
 import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
 import { environmentGranted, type EnvironmentReader } from "../../ffi/granted_environment.ts";
+import { mayRead } from "../../ffi/granted_files.ts";
 import type { NativeLibrary } from "../../ffi/library.ts";
 import { openNvrtc } from "../../ffi/native_nvrtc.ts";
 import { CompilerUnavailableError } from "./compile_error.ts";
-import { fileState, mayRead, namesIn, realPath, statOf, textOf } from "./files.ts";
+import { fileState, namesIn, realPath, statOf, textOf } from "./files.ts";
 
 export interface NvrtcCandidate {
   /** Its path, absolute; or its name, for the system's search. */
