@@ -412,7 +412,8 @@ export class Device implements Disposable {
    * Compiles CUDA C++ for the device and loads it, without blocking the event loop. A source that
    * was compiled before comes from the compile cache and needs no compiler.
    *
-   * Host code in the source, such as `main()` and launches by `<<<>>>`, is skipped.
+   * Host code in the source, such as `main()` and launches by `<<<>>>`, is skipped. Kernels are
+   * native code with all rights of the process: compile only sources that you trust.
    *
    * @param source The source. TypeScript reads the kernels' signatures if it is one literal.
    * @throws {CompileError} If the source does not compile; the message marks the lines.
@@ -459,12 +460,17 @@ export class Device implements Disposable {
   }
 
   /**
-   * Loads machine code: a cubin, fat binary or PTX for CUDA, a shared library for the host device.
-   * Kernels have the names they have in the machine code.
+   * Loads machine code: a cubin, fat binary or PTX for CUDA; for the host device an image of
+   * `compileImage()`. Kernels have the names they have in the machine code.
+   *
+   * The image is native code that runs with all rights of the process, although this needs no
+   * permission but `--allow-ffi` for the library: load only what you trust. The host device refuses
+   * foreign shared libraries and damaged images before it loads them.
    *
    * @param image The bytes, or the file that contains them.
    * @throws {CudaError} If the image is not machine code for this device; the message contains the
    * driver's explanation.
+   * @throws {TypeError} If the image is a shared library that this package has not compiled.
    */
   async loadModule<const Structs extends StructTypes = NoStructs>(
     image: Uint8Array | string | URL,
