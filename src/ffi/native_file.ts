@@ -8,7 +8,7 @@
  */
 
 import { call, callAsync, callStatus, check, cString, statusError } from "./check.ts";
-import { requireAccess } from "./granted_files.ts";
+import { requireAccess } from "./granted_environment.ts";
 import type { NativeLibrary } from "./library.ts";
 
 /** `GS_ERROR_CAPACITY`: the file is too short. */

@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { requireNet } from "../granted_files.ts";
+import { requireNet } from "../granted_environment.ts";
 import type { LibraryKind } from "../library.ts";
 import { installText } from "./atomic_install.ts";
 import { BuildError } from "./build_error.ts";

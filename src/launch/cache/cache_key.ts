@@ -6,7 +6,7 @@
  */
 
 import { fileURLToPath } from "node:url";
-import { mayRead } from "../../ffi/granted_files.ts";
+import { mayRead } from "../../ffi/granted_environment.ts";
 import { PACKAGE_ROOT } from "../../ffi/locate.ts";
 import { VERSION } from "../../ffi/version.ts";
 import type { CompileInputs } from "../compile/compiler.ts";

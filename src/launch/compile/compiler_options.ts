@@ -9,7 +9,7 @@
  */
 
 import { printableText } from "../../ffi/arguments.ts";
-import { absolutePath } from "../../ffi/granted_files.ts";
+import { absolutePath } from "../../ffi/granted_environment.ts";
 import type { CompileInputs } from "./compiler.ts";
 
 /** A program's options for one compiler. */

@@ -5,7 +5,7 @@
  */
 
 import { CacheDirectoryError } from "../../ffi/cache_directory.ts";
-import { mayRead } from "../../ffi/granted_files.ts";
+import { mayRead } from "../../ffi/granted_environment.ts";
 
 /**
  * Whether an error is the file system's (full, read-only, gone, not permitted) or about the owner of

@@ -5,7 +5,7 @@
  */
 
 import { join, resolve } from "node:path";
-import { mayRead } from "../../ffi/granted_files.ts";
+import { mayRead } from "../../ffi/granted_environment.ts";
 import { readDependencies } from "../../ffi/build/programs.ts";
 import { CompilerUnavailableError } from "./compile_error.ts";
 import type { CompileInputs, CompileRequest } from "./compiler.ts";

@@ -21,7 +21,7 @@ import {
   type EnvironmentReader,
   grantedEnvironment,
 } from "../../ffi/granted_environment.ts";
-import { mayRead } from "../../ffi/granted_files.ts";
+import { mayRead } from "../../ffi/granted_environment.ts";
 import { PACKAGE_ROOT } from "../../ffi/locate.ts";
 import { CompilerUnavailableError } from "./compile_error.ts";
 import { fileState, textOf } from "./files.ts";

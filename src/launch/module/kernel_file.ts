@@ -9,7 +9,7 @@
 
 import { dirname, isAbsolute, join, normalize, relative } from "node:path";
 import { refuseOption, requireObject } from "../../ffi/arguments.ts";
-import { absolutePath } from "../../ffi/granted_files.ts";
+import { absolutePath } from "../../ffi/granted_environment.ts";
 import { includedNames } from "../compile/includes.ts";
 import { namesIn, textOf } from "../compile/files.ts";
 import { SYSTEM_FOLDERS } from "../compile/host_diagnostics.ts";

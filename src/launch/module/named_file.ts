@@ -6,7 +6,7 @@
 
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
-import { requireAccess } from "../../ffi/granted_files.ts";
+import { requireAccess } from "../../ffi/granted_environment.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 
 export interface NamedFile {
