@@ -10,9 +10,9 @@
  * Run it with `deno run -A examples/flights.ts`.
  */
 
-import flights from "vega-datasets/data/flights-200k.json" with { type: "json" };
-import { type Device, type DeviceBuffer, type Event, openDevice } from "../mod.ts";
-import { memoryReport, type MemorySnapshot, snapshotPool } from "../src/lab/memory/mod.ts";
+import flights from "npm:/vega-datasets@2.11.0/data/flights-200k.json" with { type: "json" };
+import { type Device, type DeviceBuffer, type Event, openDevice } from "jsr:@gridstride/cuda";
+import { memoryReport, type MemorySnapshot, snapshotPool } from "jsr:@gridstride/cuda/memory";
 
 /** Bins of the histogram: ten minutes each, from 1 hour early to 3 hours late. */
 const BINS = { count: 24, low: -60, high: 180 };

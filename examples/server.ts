@@ -10,7 +10,7 @@
  * `curl --data-binary @numbers.f32 http://localhost:8000/standardize`.
  */
 
-import { type Device, openDevice, OutOfMemoryError } from "../mod.ts";
+import { type Device, openDevice, OutOfMemoryError } from "jsr:@gridstride/cuda";
 
 /** The limits of the server. */
 export interface Limits {

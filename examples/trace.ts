@@ -6,13 +6,14 @@
  * Run it with `deno run -A examples/trace.ts [FILE.json]`.
  */
 
-import { type Device, type DeviceBuffer, openDevice } from "../mod.ts";
+import { type Device, type DeviceBuffer, openDevice } from "jsr:@gridstride/cuda";
+import { formatBytes } from "jsr:@gridstride/cuda/memory";
 import {
   DeviceTrace,
   saveTrace,
   traceAdvisories,
   type TraceRecording,
-} from "../src/lab/trace/mod.ts";
+} from "jsr:@gridstride/cuda/trace";
 
 /** Numbers of a batch. */
 const BATCH = 1 << 20;
@@ -77,7 +78,7 @@ function print(recording: TraceRecording, order: Order): void {
     );
   }
   console.log(
-    `  ${hostToDevice.copies} copies of ${(hostToDevice.bytes / 1e6).toFixed(0)} MB at ` +
+    `  ${hostToDevice.copies} copies of ${formatBytes(hostToDevice.bytes)} at ` +
       `${(hostToDevice.bytesPerSecond / 1e9).toFixed(1)} GB/s, ` +
       `${launches.time.toFixed(1)} ms of kernels and ${hostToDevice.time.toFixed(1)} of copies, ` +
       `${memory.allocations} buffers`,

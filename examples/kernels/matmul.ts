@@ -5,7 +5,7 @@
  * Run it with `deno run -A examples/kernels/matmul.ts`.
  */
 
-import { type Device, openDevice } from "../../mod.ts";
+import { type Device, openDevice } from "jsr:@gridstride/cuda";
 import { report, sampleNumbers } from "./comparison.ts";
 
 const SOURCE = `

@@ -5,7 +5,7 @@
  * Run it with `deno run -A examples/kernels/scan.ts`.
  */
 
-import { type Device, openDevice } from "../../mod.ts";
+import { type Device, openDevice } from "jsr:@gridstride/cuda";
 import { report, sampleNumbers } from "./comparison.ts";
 
 const BLOCK = 256;

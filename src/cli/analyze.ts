@@ -4,6 +4,7 @@
  * @module
  */
 
+import { formatBytes } from "../lab/memory/mod.ts";
 import {
   AccessAnalyzer,
   type AccessReport,
@@ -18,7 +19,7 @@ import {
   readFile,
   UsageError,
 } from "./command.ts";
-import { formatBytes, formatPercent, plural, textTable } from "./format.ts";
+import { formatPercent, plural, textTable } from "./format.ts";
 import { NpyError, readNpyIndices } from "./npy.ts";
 import { integerOption, refuseOption, textOption } from "./options.ts";
 import { pictureFile } from "./picture_file.ts";
@@ -205,10 +206,10 @@ export const ANALYZE: Command = {
   name: "analyze",
   summary: "analyze memory accesses: sectors, bank conflicts, advice",
   arguments: "[FILE.npy]",
-  description:
-    `Finds the pattern of memory accesses and its cost: the 32-byte sectors that each request of a warp
-transfers, the share of their bytes that is used, and the bank conflicts in shared memory. Thread i
-accesses the element with index i of the list, and each 32 threads are one warp. No device is used.
+  description: `Finds the pattern of memory accesses and its cost: the 32-byte sectors that each
+request of a warp transfers, the share of their bytes that is used, and the bank conflicts in
+shared memory. Thread i accesses the element with index i of the list, and each 32 threads are one
+warp. No device is used.
 
 FILE.npy is an array of integers, or of floating-point numbers without fractions, in row-major
 order.`,
@@ -222,10 +223,10 @@ order.`,
     "--shared": "analyze accesses to shared memory: bank conflicts instead of sectors",
     "--picture <FILE>": "draw the first four requests to an .svg or .html file",
   },
-  details:
-    `With --json: { kind, stride, confidence, outliers, requests, sectors, idealSectors, efficiency,
-bankConflicts, advice }. With --reuse also { reuse: { granularity, counts, firstTouches, sampled,
-standardError } }, where counts has one entry for 0, 1, 2 to 3, 4 to 7… lines in between.
+  details: `With --json: { kind, stride, confidence, outliers, requests, sectors, idealSectors,
+efficiency, bankConflicts, advice }. With --reuse also { reuse: { granularity, counts,
+firstTouches, sampled, standardError } }, where counts has one entry for 0, 1, 2 to 3, 4 to 7…
+lines in between.
 
 Exit code 1 if FILE cannot be read, or contains an invalid index.`,
   run: analyze,

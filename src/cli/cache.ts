@@ -4,9 +4,10 @@
  * @module
  */
 
+import { formatBytes } from "../lab/memory/mod.ts";
 import { clearKernelCache, listKernelCache } from "../../mod.ts";
 import { type Command, printResult, UsageError } from "./command.ts";
-import { formatBytes, plural, textTable } from "./format.ts";
+import { plural, textTable } from "./format.ts";
 
 type KernelCacheEntry = Awaited<ReturnType<typeof listKernelCache>>[number];
 
@@ -42,17 +43,15 @@ export const CACHE: Command = {
   name: "cache",
   summary: "list or clear the cache of compiled kernels",
   arguments: "[action]",
-  description:
-    `device.compile() caches machine code on disk, and other processes reuse it. The cache is the folder
-kernels/ in the directory GRIDSTRIDE_CACHE_DIR, or in the system's cache directory. Its maximum size
-is GRIDSTRIDE_CACHE_SIZE: 1GiB by default, 0 turns it off. The least recently used entries are
-removed first.
+  description: `device.compile() caches machine code on disk, and other processes reuse it. The
+cache is the folder kernels/ in the directory GRIDSTRIDE_CACHE_DIR, or in the system's cache
+directory. Its maximum size is GRIDSTRIDE_CACHE_SIZE: 1GiB by default, 0 turns it off. The least
+recently used entries are removed first.
 
   list   lists the entries, the most recently used first; this is the default
   clear  removes all entries`,
-  details:
-    `With --json: list prints an array of { key, kernel, bytes, lastUsed }, and clear prints the removed
-{ entries, bytes }.
+  details: `With --json: list prints an array of { key, kernel, bytes, lastUsed }, and clear
+prints the removed { entries, bytes }.
 
 Exit code 1 if the directory cannot be read or written, or if other users can write to it.`,
   async run(invocation) {

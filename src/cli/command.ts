@@ -46,8 +46,7 @@ export interface Command {
 
 /** The option of all commands that open a device. */
 export const DEVICE_OPTION = {
-  "--device <DEVICE>":
-    "cuda, cuda:N, host or host:N; by default GRIDSTRIDE_DEVICE, or the best one",
+  "--device <DEVICE>": "cuda, cuda:N, host or host:N [GRIDSTRIDE_DEVICE, else the best]",
 } as const;
 
 /** Commands with a common first word. */

@@ -4,16 +4,18 @@
  * @module
  */
 
+import { formatBytes } from "../lab/memory/mod.ts";
 import { type CompiledImage, compileImage, openDevice } from "../../mod.ts";
 import {
   type Command,
   DEVICE_OPTION,
+  FileProblem,
   type Invocation,
   printResult,
   UsageError,
   writeFile,
 } from "./command.ts";
-import { formatBytes, textTable } from "./format.ts";
+import { textTable } from "./format.ts";
 import { COMPILER_LISTS, compilerOptions, readSource } from "./kernel.ts";
 import { refuseOption, requireNotBoth, textOption } from "./options.ts";
 
@@ -73,50 +75,50 @@ async function compile(invocation: Invocation): Promise<void> {
     ...options,
     target: { kind: target.kind, capability: target.capability },
     options: [...options.options, ...added],
-    instances: invocation.lists["instance"] ?? [],
   });
   if (compiled.log.trim() !== "") console.error(compiled.log.trimEnd());
   const output = textOption(invocation, "output");
   if (output !== undefined) await writeFile(output, compiled.image);
-  if (product === "resources") printResources(invocation, compiled);
-  else printImage(invocation, compiled, product, output);
+  const kernels = kernelsOf(path, compiled);
+  if (product === "resources") printResult(invocation, kernels, () => kernelTable(kernels));
+  else printImage(invocation, compiled, kernels, product, output);
 }
 
-function printResources(
-  invocation: Invocation,
-  { format, loweredNames, resources }: CompiledImage,
-) {
-  const nameOf = (lowered: string) =>
-    [...loweredNames].find(([, name]) => name === lowered)?.[0] ?? lowered;
-  const rows = [...resources].map(([lowered, { registers, sharedMemory, localMemory }]) => ({
-    ...{ kernel: nameOf(lowered), registers, sharedMemory, localMemory },
-  }));
-  const isEmpty = [...loweredNames.keys()].every((name) => name.startsWith("&"));
-  printResult(invocation, rows, () => {
-    if (rows.length === 0 && isEmpty) return "The file has no kernels.";
-    if (rows.length === 0) {
-      return format === "ptx"
-        ? "PTX does not contain the resources of kernels."
-        : "The compiler for host devices does not report resources: try --arch 9.0.";
-    }
-    const cells = rows.map(({ kernel, registers, sharedMemory, localMemory }) => [
-      ...[kernel, String(registers), formatBytes(sharedMemory), formatBytes(localMemory)],
-    ]);
-    return textTable(["kernel", "registers", "shared memory", "local memory"], cells, "<>>>");
-  });
+/** The compiled kernels; the compiler for host devices and PTX report no resources. */
+function kernelsOf(path: string, { loweredNames, resources }: CompiledImage) {
+  const kernels = [...loweredNames].filter(([name]) => !name.startsWith("&"))
+    .map(([kernel, lowered]) => {
+      const { registers, sharedMemory, localMemory } = resources.get(lowered) ?? {};
+      return { kernel, registers, sharedMemory, localMemory };
+    });
+  if (kernels.length > 0) return kernels;
+  throw new FileProblem(
+    `Cannot find a kernel in ${path}: the compiled code has none. Name an instance of a template ` +
+      'such as --instance "tile<float, 32>"',
+  );
+}
+
+function kernelTable(kernels: ReturnType<typeof kernelsOf>): string {
+  if (kernels.every(({ registers }) => registers === undefined)) {
+    return `kernels: ${kernels.map(({ kernel }) => kernel).join(", ")}\n\n` +
+      "PTX and host devices have no figures of registers and memory: try --cubin --arch 9.0.";
+  }
+  const rows = kernels.map(({ kernel, registers, sharedMemory = 0, localMemory = 0 }) => [
+    ...[kernel, String(registers), formatBytes(sharedMemory), formatBytes(localMemory)],
+  ]);
+  return textTable(["kernel", "registers", "shared memory", "local memory"], rows, "<>>>");
 }
 
 /** Prints PTX without `--output`, but never machine code. */
 function printImage(
   invocation: Invocation,
   { format, image, loweredNames }: CompiledImage,
+  kernels: ReturnType<typeof kernelsOf>,
   product: Product | undefined,
   output: string | undefined,
 ): void {
   const report = {
-    format,
-    bytes: image.length,
-    names: Object.fromEntries(loweredNames),
+    ...{ format, bytes: image.length, names: Object.fromEntries(loweredNames), kernels },
     ...(output === undefined ? {} : { output }),
   };
   printResult(invocation, report, () => {
@@ -124,35 +126,29 @@ function printImage(
       return new TextDecoder().decode(image).replace(/\0*\n*$/, "");
     }
     const head = `${format}, ${formatBytes(image.length)}`;
-    const names = [...loweredNames].map(([name, lowered]) => `\n  ${name} is ${lowered}`);
-    return (output === undefined ? head : `${head}: ${output}`) + names.join("");
+    return `${output === undefined ? head : `${head}: ${output}`}\n\n${kernelTable(kernels)}`;
   });
 }
 
 export const COMPILE: Command = {
   name: "compile",
-  summary: "compile a kernel source, or show the resources of its kernels",
+  summary: "compile a kernel source, and show the resources of its kernels",
   arguments: "<FILE.cu>",
-  description:
-    `Compiles a CUDA source: by default for the device, to a shared library for a host device. Compiling
-for an NVIDIA architecture requires NVRTC, but no GPU.`,
+  description: `Compiles a CUDA source: by default for the device, to a shared library for a host
+device. Compiling for an NVIDIA architecture requires NVRTC, but no GPU.`,
   options: {
     "--ptx": "compile to PTX, and print it without --output",
     "--cubin": "compile to machine code for exactly this architecture",
-    "--resources": "show the registers, shared memory and local memory of each kernel",
+    "--resources": "print only the kernels and their resources",
     "--output <FILE>": "write the result to FILE",
-    "--arch <ARCH>":
-      "a compute capability such as 9.0, or an architecture such as sm_90a; by default that of the device",
+    "--arch <ARCH>": "a compute capability or architecture: 9.0, sm_90a [that of the device]",
     ...DEVICE_OPTION,
   },
-  lists: {
-    "--instance <NAME>": 'an instance of a template, such as "tile<float, 32>"',
-    ...COMPILER_LISTS,
-  },
-  details:
-    `With --json: { format, bytes, names, output }. With --resources an array of { kernel, registers,
-sharedMemory, localMemory }, which is empty for a host device.
+  lists: COMPILER_LISTS,
+  details: `With --json: { format, bytes, names, kernels, output }, where kernels is an array of {
+kernel, registers, sharedMemory, localMemory }; for a host device of { kernel }. With --resources
+only this array.
 
-Exit code 1 if the source does not compile, or if there is no compiler.`,
+Exit code 1 if the source does not compile or has no kernel, or if there is no compiler.`,
   run: compile,
 };

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { formatBytes } from "../lab/memory/mod.ts";
 import { green, red, yellow } from "@std/fmt/colors";
 import {
   bestDevice,
@@ -23,7 +24,7 @@ import {
   printResult,
   showProgress,
 } from "./command.ts";
-import { formatBytes, formatNumber, formatRate, textTable } from "./format.ts";
+import { formatNumber, formatRate, textTable } from "./format.ts";
 
 const INSTALL = "deno install --global --allow-all --name gridstride jsr:@gridstride/cuda/cli";
 
@@ -53,11 +54,10 @@ function describeDevices(devices: readonly DeviceInfo[]): string {
 export const DEVICES: Command = {
   name: "devices",
   summary: "list the devices",
-  description:
-    `Lists the GPUs and host devices, and opens none of them. A host device runs kernels on the CPU.
-Devices that GRIDSTRIDE_FAKE simulates are marked "fake".`,
-  details:
-    `With --json: an array of DeviceInfo objects with sizes in bytes. It is empty if there is no device.`,
+  description: `Lists the GPUs and host devices, and opens none of them. A host device runs
+kernels on the CPU. Devices that GRIDSTRIDE_FAKE simulates are marked "fake".`,
+  details: `With --json: an array of DeviceInfo objects with sizes in bytes. It is empty if there
+is no device.`,
   run(invocation) {
     const devices = listDevices();
     printResult(invocation, devices, () => describeDevices(devices));
@@ -107,11 +107,10 @@ function describeDiagnosis(diagnosis: Diagnosis): string {
 export const DOCTOR: Command = {
   name: "doctor",
   summary: "find out why a device cannot be used, and how to fix it",
-  description:
-    `Checks the native libraries, the GPU backends, the versions of driver and toolkit, the permissions
-and the environment variables, and suggests a fix for every problem.`,
-  details:
-    `With --json: { ok, libraries, backends, driverVersion, toolkitVersion, permissions, problems }.
+  description: `Checks the native libraries, the GPU backends, the versions of driver and toolkit,
+the permissions and the environment variables, and suggests a fix for every problem.`,
+  details: `With --json: { ok, libraries, backends, driverVersion, toolkitVersion, permissions,
+problems }.
 
 Exit code 1 if no device can be opened.`,
   async run(invocation) {
@@ -125,37 +124,32 @@ function describeValidation(device: string, rows: readonly ValidationRow[]): str
   const failures = rows.filter(({ passed }) => !passed);
   const summary = `${rows.length - failures.length} passed, ${failures.length} failed on ${device}`;
   const kernels = Map.groupBy(rows, ({ kernel }) => kernel);
+  const share = ({ maxError, bound }: ValidationRow) => maxError === 0 ? 0 : maxError / bound;
   const table = textTable(
-    ["kernel", "types", "checks", "failed", "worst error ÷ bound"],
-    [...kernels].map(([kernel, all]) => {
-      const failed = all.filter(({ passed }) => !passed).length;
-      const shares = all.map(({ maxError, bound }) => maxError === 0 ? 0 : maxError / bound);
-      return [
-        kernel,
-        String(new Set(all.map(({ dtype }) => dtype)).size),
-        String(all.length),
-        failed === 0 ? "0" : red(String(failed)),
-        formatNumber(Math.max(...shares)),
-      ];
-    }),
-    "<>>>>",
+    ["kernel", "checks", "failed", "worst error ÷ bound"],
+    [...kernels].map(([kernel, all]) => [
+      ...[kernel, String(all.length), String(all.filter(({ passed }) => !passed).length)],
+      formatNumber(Math.max(...all.map(share))),
+    ]),
+    "<>>>",
   );
   const failed = failures.map(({ kernel, dtype, size, maxError, bound }) =>
-    `${kernel} ${dtype}, size ${size}: ` +
-    `the error is ${maxError.toExponential(2)}, the bound ${bound.toExponential(2)}`
+    `✗ ${kernel} ${dtype}, size ${size}: the error ${
+      maxError.toExponential(2)
+    } exceeds the bound ` +
+    bound.toExponential(2)
   );
-  const colored = failures.length === 0 ? green(summary) : red(summary);
-  return [colored, table, failed.join("\n")].filter((part) => part !== "").join("\n\n");
+  return [(failures.length === 0 ? green : red)(summary), ...failed, "", table].join("\n");
 }
 
 export const VALIDATE: Command = {
   name: "validate",
   summary: "compare every built-in kernel with a double-precision reference",
-  description:
-    `Runs every built-in kernel with every element type and several sizes, and compares the results with
-a double-precision computation in TypeScript.`,
+  description: `Runs every built-in kernel with every element type and several sizes, and compares
+the results with a double-precision computation in TypeScript.`,
   options: DEVICE_OPTION,
-  details: `With --json: an array of { kernel, device, dtype, size, maxError, bound, passed, fake }.
+  details: `With --json: an array of { kernel, device, dtype, size, maxError, bound, passed, fake
+}.
 
 Exit code 1 if an error exceeds its bound.`,
   async run(invocation) {

@@ -42,20 +42,6 @@ export function textTable(
     .join("\n");
 }
 
-const BINARY_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
-
-/** A size in binary units with at most one decimal: `23.7 GiB`. */
-export function formatBytes(bytes: number): string {
-  let value = bytes;
-  let unit = 0;
-  // 1023.95 would round to 1024.0.
-  while (value >= 1023.95 && unit < BINARY_UNITS.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  return `${Number.isInteger(value) ? value : value.toFixed(1)} ${BINARY_UNITS[unit]}`;
-}
-
 const PREFIXES = ["", "k", "M", "G", "T", "P"];
 
 /** A rate in decimal units with three digits: `4.8 TB/s`, `82.6 TOP/s`. */

@@ -18,25 +18,26 @@ import { defineOptions } from "./options.ts";
 export const COMPILER_LISTS = {
   "-D, --define <K=V>": "define a macro",
   "-I, --include <DIR>": "search DIR for headers, after the folder of the file",
+  "--instance <NAME>": 'an instance of a template, such as "tile<float, 32>"',
   "--option <TEXT>": "pass an option to the compiler, such as --option=--use_fast_math",
 } as const;
 
 export type KernelFile = Awaited<ReturnType<typeof readKernelFile>>;
 
-/** The file and the kernel at the beginning of the arguments of `run` and `tune`. */
+/** The name or the signature of a kernel, in contrast to an argument. */
+const KERNEL = /^(?!(?:true|false|null|nan|inf)$)["A-Za-z_][\w:"*\s]*(?:[(<]|$)/i;
+
+/**
+ * The file and the kernel at the beginning of the arguments of `run` and `tune`. Without a signature,
+ * the file has one kernel only.
+ */
 export function kernelArguments(
-  command: string,
-  { positional: [file, signature, ...args] }: Invocation,
-): { file: string; signature: string; args: string[] } {
-  if (file === undefined) {
-    throw new UsageError(`Cannot run gridstride ${command} as FILE.cu is missing`);
-  }
-  if (signature === undefined) {
-    throw new UsageError(
-      `Cannot run gridstride ${command} as the signature of the kernel is missing, such as "k(int n)"`,
-    );
-  }
-  return { file, signature, args };
+  { positional: [file, ...words] }: Invocation,
+): { file: string; signature: string | undefined; args: string[] } {
+  const [first] = words;
+  const isSignature = first !== undefined && KERNEL.test(first);
+  const [signature] = isSignature ? words : [];
+  return { file: file!, signature, args: isSignature ? words.slice(1) : words };
 }
 
 /** Reads a source with the headers that it includes, also from the directories of `--include`. */
@@ -84,12 +85,13 @@ export function compilerOptions(
   invocation: Invocation,
   expression = "",
 ) {
+  const { instance = [], option = [] } = invocation.lists;
   return {
     name,
     headers,
     defines: defineOptions(invocation),
-    options: invocation.lists["option"] ?? [],
-    instances: expression.includes("<") ? [expression] : [],
+    options: option,
+    instances: expression.includes("<") ? [...instance, expression] : instance,
   };
 }
 
@@ -97,20 +99,31 @@ export async function compileKernel(
   device: Device,
   file: KernelFile,
   invocation: Invocation,
-  signature: string,
+  signature: string | undefined,
   structs: StructTypes,
   defines: Readonly<Record<string, string>> = defineOptions(invocation),
 ): Promise<Module<string, StructTypes>> {
-  const options = compilerOptions(file, invocation, kernelExpression(signature));
+  const options = compilerOptions(file, invocation, kernelExpression(signature ?? ""));
   return await device.compile(file.source, { ...options, defines, structs });
 }
 
-/** Finds a kernel; the error also explains why a struct of its parameters is not supported. */
+/**
+ * Finds a kernel, by default the only one. The error also explains why a struct of its parameters is
+ * not supported.
+ */
 export function findKernel(
   module: Module<string, StructTypes>,
-  signature: string,
+  chosen: string | undefined,
   { refused }: { readonly refused: Readonly<Record<string, string>> },
 ): Kernel {
+  const { kernelNames: [only, ...others] } = module;
+  if (chosen === undefined && (only === undefined || others.length > 0)) {
+    const has = only === undefined
+      ? "no kernel; name an instance of a template by --instance"
+      : `the kernels ${module.kernelNames.join(", ")}`;
+    throw new UsageError(`Cannot choose a kernel as the file must have exactly one: it has ${has}`);
+  }
+  const signature = chosen ?? only!;
   try {
     return module.kernel(signature) as unknown as Kernel;
   } catch (error) {

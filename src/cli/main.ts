@@ -4,28 +4,10 @@
  * @module
  */
 
-import {
-  CacheDirectoryError,
-  CompileError,
-  CompilerUnavailableError,
-  CudaError,
-  EnvironmentError,
-  LibraryNotFoundError,
-  NoDeviceError,
-  UnsupportedPlatformError,
-} from "../../mod.ts";
-import { TraceError } from "../lab/memory/mod.ts";
-import { TuningError } from "../lab/tuning/mod.ts";
+import { EnvironmentError } from "../../mod.ts";
 import { ANALYZE } from "./analyze.ts";
 import { CACHE } from "./cache.ts";
-import {
-  type Command,
-  type CommandGroup,
-  EXIT,
-  FileProblem,
-  showProgress,
-  UsageError,
-} from "./command.ts";
+import { type Command, type CommandGroup, EXIT, showProgress, UsageError } from "./command.ts";
 import { runProgram } from "./command_line.ts";
 import { COMPILE } from "./compile.ts";
 import { DEVICES, DOCTOR, VALIDATE } from "./devices.ts";
@@ -49,31 +31,19 @@ const COMMANDS: readonly (Command | CommandGroup)[] = [
   MEMORY,
 ];
 
-/** Errors with exit code 1: the usage was right and the command failed. */
-const FAILURES = [
-  CacheDirectoryError,
-  CompileError,
-  CompilerUnavailableError,
-  CudaError,
-  FileProblem,
-  LibraryNotFoundError,
-  NoDeviceError,
-  TraceError,
-  TuningError,
-  UnsupportedPlatformError,
-];
-
 /** The library's refusals, "Cannot launch k as it must …", in contrast to those of V8. */
 const REFUSAL =
   /^Cannot (?!(?:read|set) propert|(?:read|write) private |destructure |mix |convert )/;
 
 /** The exit code for an error; undefined for a defect of the program. */
 function exitCodeOf(error: unknown): number | undefined {
-  if (FAILURES.some((Failure) => error instanceof Failure)) return EXIT.failed;
+  if (!(error instanceof Error)) return undefined;
   if (error instanceof UsageError || error instanceof EnvironmentError) return EXIT.usage;
-  const isRefusal = error instanceof TypeError || error instanceof RangeError ||
-    error instanceof SyntaxError;
-  return isRefusal && REFUSAL.test(error.message) ? EXIT.usage : undefined;
+  if (["TypeError", "RangeError", "SyntaxError"].includes(error.name)) {
+    return REFUSAL.test(error.message) ? EXIT.usage : undefined;
+  }
+  // Errors of the package have names of their own.
+  return error.name in globalThis || error.name in Deno.errors ? undefined : EXIT.failed;
 }
 
 /**

@@ -7,6 +7,7 @@
 import { resolve } from "node:path";
 import {
   DEFAULT_REPLAY_CAPACITY,
+  formatBytes,
   MAX_REPLAY_CAPACITY,
   memoryReport,
   memoryReportFigures,
@@ -30,7 +31,7 @@ import {
   UsageError,
   writeFile,
 } from "./command.ts";
-import { formatBytes, textTable } from "./format.ts";
+import { textTable } from "./format.ts";
 import { integerOption, refuseOption, requireNotBoth, sizeOption, textOption } from "./options.ts";
 
 async function parsed<T>(path: string, parse: (bytes: Uint8Array) => T): Promise<T> {
@@ -119,21 +120,19 @@ ${REPLAY_POLICIES.map(({ name, description }) => `${name}: ${description}.`).joi
     "--capacity <SIZE>": `memory of the device; ${formatBytes(DEFAULT_REPLAY_CAPACITY)} by default`,
     "--multiplier <N>": "multiply the sizes of a minimalloc instance",
   },
-  details:
-    `With --json: an array of { trace, policy, peakLive, peakReserved, ratio, upstreamCalls, retries,
-outOfMemory, nanosecondsPerOperation } with sizes in bytes. The ratio is null if no memory was live.
+  details: `With --json: an array of { trace, policy, peakLive, peakReserved, ratio,
+upstreamCalls, retries, outOfMemory, nanosecondsPerOperation } with sizes in bytes. The ratio is
+null if no memory was live.
 
 Exit code 1 if a trace cannot be read.`,
   run: replay,
 };
 
-/** Whether two paths lead to the same file. */
-function isSameFile(path: string, other: string): boolean {
-  if (resolve(path) === resolve(other)) return true;
+function realPath(path: string): string {
   try {
-    return Deno.realPathSync(path) === Deno.realPathSync(other);
+    return Deno.realPathSync(path);
   } catch {
-    return false;
+    return resolve(path);
   }
 }
 
@@ -146,7 +145,7 @@ async function report(invocation: Invocation): Promise<void> {
   if (!writesPage && invocation.options["output"] !== undefined) {
     requireNotBoth("memory report", "output", isText ? "text" : "json");
   }
-  if (writesPage && isSameFile(output, file)) {
+  if (writesPage && realPath(output) === realPath(file)) {
     throw new UsageError(
       `Cannot write the report to ${output} as this is FILE itself: use --output`,
     );
@@ -164,16 +163,17 @@ const REPORT: Command = {
   name: "report",
   summary: "show a memory snapshot as a page or as text",
   arguments: "<FILE>",
-  description:
-    `Creates an HTML page from a snapshot of a memory pool: memory and fragmentation over time, all
-segments and blocks to scale, and the call sites that hold memory. The page needs no other file and
-no network. It is written beside FILE with the extension .html, and its path is printed.`,
+  description: `Creates an HTML page from a snapshot of a memory pool: memory and fragmentation
+over time, all segments and blocks to scale, and the call sites that hold memory. The page needs
+no other file and no network. It is written beside FILE with the extension .html, and its path is
+printed.`,
   options: {
     "--output <FILE.html>": "write the page to this file",
     "--text": "print the report as text instead",
   },
-  details: `With --json: { source, takenAt, device, totals, reservedPerLive, externalFragmentation,
-internalFragmentation, segments, sites, oldest } with sizes in bytes and ages in milliseconds.
+  details: `With --json: { source, takenAt, device, totals, reservedPerLive,
+externalFragmentation, internalFragmentation, segments, sites, oldest } with sizes in bytes and
+ages in milliseconds.
 
 Exit code 1 if FILE cannot be read, or if the page cannot be written.`,
   run: report,

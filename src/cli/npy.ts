@@ -7,7 +7,13 @@
  * @module
  */
 
-import { bytesPerElement, type DType, DTYPES } from "../../mod.ts";
+import {
+  bytesPerElement,
+  type DType,
+  DTYPES,
+  narrowFromFloat32,
+  widenToFloat32,
+} from "../../mod.ts";
 import type { IndexArray } from "../lab/analysis/mod.ts";
 
 export interface NpyArray {
@@ -65,6 +71,37 @@ const INDEX_ARRAYS = {
   f4: Float32Array,
   f8: Float64Array,
 } as const;
+
+function arrayClass(dtype: DType) {
+  const type = NPY_DESCRS[dtype].slice(1);
+  return type === "b1" ? Uint8Array : INDEX_ARRAYS[type as keyof typeof INDEX_ARRAYS];
+}
+
+/** Reads elements: 64-bit integers as big integers, booleans as 0 and 1. */
+export function elementsOf(dtype: DType, bytes: Uint8Array<ArrayBuffer>) {
+  const { buffer } = bytes.slice();
+  if (dtype === "bfloat16") return widenToFloat32(dtype, new Uint16Array(buffer));
+  if (dtype === "float8_e4m3" || dtype === "float8_e5m2") return widenToFloat32(dtype, bytes);
+  return new (arrayClass(dtype))(buffer);
+}
+
+/** The bytes of an array with these elements; floating-point numbers are rounded. */
+export function bytesOfElements(
+  dtype: DType,
+  values: readonly (number | bigint)[],
+): Uint8Array<ArrayBuffer> {
+  const numbers = values as readonly number[];
+  if (dtype === "bfloat16" || dtype === "float8_e4m3" || dtype === "float8_e5m2") {
+    return new Uint8Array(narrowFromFloat32(dtype, Float32Array.from(numbers, Number)).buffer);
+  }
+  // Big integers keep their bits: only a fraction is lost.
+  const convert = (value: number | bigint) =>
+    /64$/.test(dtype) && dtype !== "float64"
+      ? BigInt(typeof value === "number" ? Math.trunc(value) : value)
+      : Number(value);
+  const Class = arrayClass(dtype) as Float64ArrayConstructor;
+  return new Uint8Array(Class.from(numbers, convert as typeof Number).buffer);
+}
 
 const MAGIC = Uint8Array.of(0x93, ...new TextEncoder().encode("NUMPY"));
 const VERSION_END = MAGIC.length + 2;
@@ -124,7 +161,7 @@ function parseHeader(
 }
 
 /** The elements of a file in the machine's byte order and in row-major order. */
-function elementsOf(
+function orderedBytes(
   file: Uint8Array<ArrayBuffer>,
   { shape, fortranOrder, dataOffset }: Header,
   size: number,
@@ -158,7 +195,7 @@ export function readNpy(file: Uint8Array<ArrayBuffer>): NpyArray {
     );
   }
   const size = bytesPerElement(dtypes[0]);
-  const bytes = elementsOf(file, header, size, order === ">" && !kind.startsWith("V"));
+  const bytes = orderedBytes(file, header, size, order === ">" && !kind.startsWith("V"));
   return { dtypes, descr: size === 1 ? `|${kind}` : `<${kind}`, shape, bytes };
 }
 
@@ -222,7 +259,7 @@ export function readNpyIndices(file: Uint8Array<ArrayBuffer>): IndexArray {
         Object.keys(INDEX_ARRAYS).join(", "),
     );
   }
-  const bytes = elementsOf(file, header, Indices.BYTES_PER_ELEMENT, order === ">");
+  const bytes = orderedBytes(file, header, Indices.BYTES_PER_ELEMENT, order === ">");
   // A copy has the alignment that a view of the elements requires.
   return new Indices(bytes.slice().buffer);
 }

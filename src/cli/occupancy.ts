@@ -4,6 +4,7 @@
  * @module
  */
 
+import { formatBytes } from "../lab/memory/mod.ts";
 import {
   capabilityLimits,
   type CompiledImage,
@@ -24,7 +25,7 @@ import {
   printResult,
   UsageError,
 } from "./command.ts";
-import { formatBytes, formatPercent, plural, textTable } from "./format.ts";
+import { formatPercent, plural, textTable } from "./format.ts";
 import { COMPILER_LISTS, compilerOptions, kernelExpression, readSource } from "./kernel.ts";
 import { extentsOption, integerOption, requireNotBoth, sizeOption, textOption } from "./options.ts";
 
@@ -229,10 +230,9 @@ export const OCCUPANCY: Command = {
   name: "occupancy",
   summary: "calculate the occupancy of a kernel, and its limits",
   arguments: "[FILE.cu] [SIGNATURE]",
-  description:
-    `Calculates the blocks that a multiprocessor holds at once, as NVIDIA's occupancy calculator does.
-The resources of the kernel are given as options, or determined by compiling FILE.cu. Compiling
-requires NVRTC, but no GPU.`,
+  description: `Calculates the blocks that a multiprocessor holds at once, as NVIDIA's occupancy
+calculator does. The resources of the kernel are given as options, or determined by compiling
+FILE.cu. Compiling requires NVRTC, but no GPU.`,
   options: {
     "--capability <9.0>": "the compute capability; by default that of the device",
     ...DEVICE_OPTION,
@@ -244,10 +244,10 @@ requires NVRTC, but no GPU.`,
     "--barriers <N>": "hardware barriers of a block, 0 to 16; 1 by default",
   },
   lists: COMPILER_LISTS,
-  details:
-    `With --json: { device, fake, activeBlocks, activeWarps, occupancy, limits: { warps, blocks, registers,
-sharedMemory, barriers }, limiter, advice }. Each limit is the number of blocks that this resource
-allows, or null if a block does not use it. The occupancy of a block that does not fit is 0.
+  details: `With --json: { device, fake, activeBlocks, activeWarps, occupancy, limits: { warps,
+blocks, registers, sharedMemory, barriers }, limiter, advice }. Each limit is the number of blocks
+that this resource allows, or null if a block does not use it. The occupancy of a block that does
+not fit is 0.
 
 Exit code 1 if the source does not compile, or if there is no compiler.`,
   run: calculate,

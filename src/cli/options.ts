@@ -76,3 +76,13 @@ export function defineOptions({ lists }: Invocation): Record<string, string> {
   }
   return macros;
 }
+
+/** The option of commands that launch kernels. */
+export const TIMEOUT_OPTION = {
+  "--timeout <MS>": "milliseconds that a kernel of a host device may run; 10 minutes by default",
+} as const;
+
+export function timeoutOption(invocation: Invocation): { kernelTimeout?: number } {
+  const kernelTimeout = integerOption(invocation, "timeout", 1, 2 ** 31 - 1);
+  return kernelTimeout === undefined ? {} : { kernelTimeout };
+}

@@ -167,30 +167,27 @@ async function run(invocation: Invocation): Promise<void> {
 export const ROOFLINE: Command = {
   name: "roofline",
   summary: "find out whether memory or arithmetic limits a kernel",
-  description:
-    `Compares a kernel with the roofline of a device. The number of operations per byte determines
-whether memory or arithmetic limits the kernel, and its shortest possible time. A kernel that
-reaches less than 60 % of both peaks is limited by latency. The peaks are those of data sheets.`,
+  description: `Compares a kernel with the roofline of a device. The number of operations per byte
+determines whether memory or arithmetic limits the kernel, and its shortest possible time. A
+kernel that reaches less than 60 % of both peaks is limited by latency. The peaks are those of
+data sheets.`,
   options: {
     "--bytes <N>": "bytes that the kernel transfers from and to memory, such as 1.5e9",
     "--operations <N>": "operations of the kernel; a multiply-add counts as two",
     "--milliseconds <N>": "measured time of the kernel",
     "--precision <NAME>": "float64, float32, float16, bfloat16, int32 or int8; float32 by default",
-    "--tensor-cores":
-      "use the peak of tensor cores, for float64, tfloat32, float16, bfloat16, int8, float8 or float4; float16 by default",
-    "--device <DEVICE>":
-      "cuda, cuda:N, host or host:N; for a host device the GPU that it represents",
+    "--tensor-cores": "use the peak of tensor cores; also for tfloat32, float8 and float4",
+    "--device <DEVICE>": "as in other commands; a host device stands for a GPU",
     "--capability <9.0>": "use a GPU of this compute capability instead of the device",
     "--bandwidth <N>": "use this peak of memory in bytes per second, such as that of a copy",
     "--throughput <N>": "use this peak of arithmetic in operations per second",
     "--picture <FILE>": "draw the roofline to an .svg or .html file",
     "--name <TEXT>": "name of the kernel in the table and the picture",
   },
-  details:
-    `With --json: { subject, fake, precision, bandwidth, throughput, intensity, ridge, attainable,
-millisecondsAtRoof, milliseconds, achieved, achievedBandwidth, bound, share, sentence } with rates
-per second. The intensity is null if no bytes are transferred. Without --milliseconds the measured
-figures are null.
+  details: `With --json: { subject, fake, precision, bandwidth, throughput, intensity, ridge,
+attainable, millisecondsAtRoof, milliseconds, achieved, achievedBandwidth, bound, share, sentence
+} with rates per second. The intensity is null if no bytes are transferred. Without --milliseconds
+the measured figures are null.
 
 Exit code 1 if a peak is unknown, or if the picture cannot be written.`,
   run,

@@ -4,7 +4,11 @@
  * @module
  */
 
-import { openDevice, readStructs, timeKernel } from "../../mod.ts";
+import { formatBytes } from "../lab/memory/mod.ts";
+import { elementsOf } from "./npy.ts";
+import { bold } from "@std/fmt/colors";
+import { arrayText } from "./array_text.ts";
+import { type Module, openDevice, readStructs, type StructTypes, timeKernel } from "../../mod.ts";
 import { DeviceTrace, saveTrace } from "../lab/trace/mod.ts";
 import {
   type Command,
@@ -14,7 +18,7 @@ import {
   throwFileProblem,
   UsageError,
 } from "./command.ts";
-import { formatBytes, formatRate } from "./format.ts";
+import { formatRate } from "./format.ts";
 import {
   compileKernel,
   COMPILER_LISTS,
@@ -22,8 +26,16 @@ import {
   kernelArguments,
   readSource,
 } from "./kernel.ts";
-import { defineOptions, extentsOption, integerOption, textOption } from "./options.ts";
-import { parseRunArgument, RunArrays } from "./run_arguments.ts";
+import {
+  defineOptions,
+  extentsOption,
+  integerOption,
+  refuseOption,
+  textOption,
+  TIMEOUT_OPTION,
+  timeoutOption,
+} from "./options.ts";
+import { loadArray, parseArray, parseRunArgument, RunArrays } from "./run_arguments.ts";
 
 /** Default threads of a block: a multiple of every warp size. */
 const DEFAULT_BLOCK = 256;
@@ -35,11 +47,25 @@ function launchOf(invocation: Invocation, maxThreads: number, elements: number) 
   const grid = extentsOption(invocation, "grid") ?? [Math.ceil(Math.max(1, elements) / block[0]!)];
   const sharedMemory = integerOption(invocation, "shared", 0, 2 ** 31 - 1) ?? 0;
   const three = ([x = 1, y = 1, z = 1]: readonly number[]) => [x, y, z] as const;
-  return { grid: three(grid), block: three(block), sharedMemory };
+  const cooperative = invocation.options["cooperative"] === true;
+  return { grid: three(grid), block: three(block), sharedMemory, cooperative };
+}
+
+/** Sets a variable by an option such as `table=float32:[1,2,3]`. */
+async function setVariable(module: Module<string, StructTypes>, text: string): Promise<void> {
+  const [, name, array] = /^([A-Za-z_][\w:]*)=(.+)$/s.exec(text) ??
+    refuseOption("set", "NAME=ARRAY, such as table=float32:[1,2,3]", text);
+  const { bytes, content } = await loadArray(parseArray(array!));
+  const variable = module.variable(name!);
+  if (bytes !== variable.byteLength) {
+    const allowed = `an array of the ${variable.byteLength} bytes of ${name}`;
+    refuseOption("set", allowed, `${array} of ${bytes} bytes`);
+  }
+  await variable.copyFrom(content ?? new Uint8Array(bytes));
 }
 
 async function runOnDevice(invocation: Invocation) {
-  const { file, signature, args: texts } = kernelArguments("run", invocation);
+  const { file, signature, args: texts } = kernelArguments(invocation);
   const args = texts.map(parseRunArgument);
   const repeats = integerOption(invocation, "repeat", 1, MAX_REPEATS) ?? 1;
   const hasBlockShape = (extentsOption(invocation, "block")?.length ?? 1) > 1;
@@ -51,7 +77,7 @@ async function runOnDevice(invocation: Invocation) {
   // Checks --grid and --shared before it compiles anything.
   launchOf(invocation, DEFAULT_BLOCK, 0);
   const source = await readSource(file, invocation);
-  using device = openDevice(invocation.device);
+  using device = openDevice(invocation.device, timeoutOption(invocation));
   // With --json, stdout contains only the JSON value.
   using _diverted = invocation.json ? device.printToStderr() : undefined;
   const tracePath = textOption(invocation, "trace");
@@ -60,6 +86,7 @@ async function runOnDevice(invocation: Invocation) {
   const declared = readStructs(source.source, { headers, defines: defineOptions(invocation) });
   using module = await compileKernel(device, source, invocation, signature, declared.structs);
   const kernel = findKernel(module, signature, declared);
+  for (const text of invocation.lists["set"] ?? []) await setVariable(module, text);
   using arrays = new RunArrays(device);
   const bound = await arrays.bind(args, kernel.signature.parameters);
   const elements = Math.max(0, ...bound.map((argument) => argument.elements));
@@ -71,9 +98,9 @@ async function runOnDevice(invocation: Invocation) {
   };
   const first = await time(1);
   // The results of the first launch: later launches update the arrays again.
-  const writeResults = await arrays.results();
+  const { outputs, write } = await arrays.results();
   const median = repeats === 1 ? first : await time(repeats);
-  await writeResults();
+  await write();
   if (trace !== undefined) {
     await saveTrace(tracePath!, [await trace.stop()])
       .catch((error) => throwFileProblem("save the trace", error));
@@ -81,8 +108,11 @@ async function runOnDevice(invocation: Invocation) {
   const bytes = bound.reduce((sum, argument) => sum + argument.bytes, 0);
   return {
     kernel: kernel.name,
+    device: device.label,
+    fake: device.info.fake,
     ...config,
     repeats,
+    outputs,
     medianMilliseconds: median,
     bytes,
     // Events may measure 0 for an empty kernel, and JSON has no infinity.
@@ -90,56 +120,85 @@ async function runOnDevice(invocation: Invocation) {
   };
 }
 
-function describe(report: Awaited<ReturnType<typeof runOnDevice>>): string {
+type Report = Awaited<ReturnType<typeof runOnDevice>>;
+
+/** The outputs in JSON: their elements, unless a file has them; bigints and NaN become texts. */
+function outputFigures({ name, dtype, shape, bytes, path }: Report["outputs"][number]) {
+  if (path !== undefined) return { name, dtype, shape, file: path };
+  const values = Array.from<number | bigint, number | string>(
+    elementsOf(dtype, bytes) as ArrayLike<number>,
+    (value) => Number.isFinite(value) ? value as number : String(value),
+  );
+  return { name, dtype, shape, values };
+}
+
+function describe(report: Report): string {
+  const printed = report.outputs.filter(({ path }) => path === undefined)
+    .map(({ name, dtype, shape, bytes }) =>
+      `${bold(name)}: ${dtype}[${shape}]\n${arrayText(dtype, shape, bytes)}\n\n`
+    );
   const { kernel, grid, block, sharedMemory, repeats, medianMilliseconds, bytes } = report;
   const shared = sharedMemory === 0 ? "" : `, ${formatBytes(sharedMemory)} of shared memory`;
   const launches = repeats === 1 ? "one launch" : `median of ${repeats} launches`;
   const bandwidth = bytes === 0
     ? ""
     : `\n${formatBytes(bytes)} of arrays, ${formatRate(report.bytesPerSecond, "B/s")}`;
-  return `${kernel}: ${medianMilliseconds.toPrecision(4)} ms, ${launches}${bandwidth}
+  const fake = report.fake ? ` on ${report.device} (fake)` : "";
+  return `${printed.join("")}${kernel}${fake}: ${
+    medianMilliseconds.toPrecision(4)
+  } ms, ${launches}${bandwidth}
 grid ${grid.join(" × ")}, block ${block.join(" × ")}${shared}`;
 }
 
 export const RUN: Command = {
   name: "run",
-  summary: "compile a kernel and run it on .npy files",
+  summary: "compile a kernel and run it on arrays",
   arguments: "<FILE.cu> [KERNEL] [ARGUMENT...]",
-  description:
-    `Compiles a CUDA source, launches one of its kernels, and writes the results to files.
+  description: `Compiles a CUDA source, launches one of its kernels, and prints the results.
 
-SIGNATURE is that of the kernel, such as "saxpy(float a, const float* x, float* y, int n)". The name
-is enough if the source declares the kernel. There is one ARGUMENT for each parameter:
+KERNEL is its name, or its signature such as "saxpy(float a, const float* x, float* y, int n)" if
+the source only declares it by a macro or a template. A file with one kernel needs none. There is
+one ARGUMENT for each parameter:
 
-  2.5  -1  0x10  true         a number
-  [1,2,3,4]                   a vector
-  '{"x": 1, "y": [1, 2]}'     a struct of the source, with its fields as JSON
-  @in.npy                     an input array, from a file in NumPy's format
-  out:float32[8,4]@out.npy    an output array of zeros with this type and shape
-  inout:@in.npy@out.npy       an array from one file to another`,
+  2.5  -1  0x10  true  null    a number, a null pointer
+  [1,2,3,4]                    a vector
+  '{"x": 1, "y": [1, 2]}'      a struct of the source, with its fields as JSON
+  @in.npy                      an array from a file in NumPy's format
+  zeros:float32[8,4]           an array of zeros
+  arange:int32[8]              0, 1, 2…
+  random:7:float32[8]          floats in [0, 1), integers in 0 to 99; 7 is the seed
+  float32:[1,2,3]              these elements
+  out:float32[8,4]             an output, zero before the launch; it is printed
+  out:float32[8,4]@out.npy     an output that is written to a file
+  inout:ARRAY                  an array of the forms above, then an output
+  inout:ARRAY@out.npy          the same, written to a file`,
   options: {
-    "--grid <X,Y,Z>":
-      "blocks; by default enough to have one thread per element of the longest array",
+    "--grid <X,Y,Z>": "blocks; by default one thread per element of the longest array",
     "--block <X,Y,Z>": "threads of a block; 256 by default",
     "--shared <BYTES>": "dynamic shared memory of a block",
+    "--cooperative": "launch cooperatively, for grid.sync() of cooperative groups",
     "--repeat <N>": "time N launches instead of one",
-    "--trace <FILE>":
-      "record the events on the device, for https://ui.perfetto.dev; each launch takes a few microseconds longer",
+    "--trace <FILE>": "record the events on the device, for https://ui.perfetto.dev",
     ...DEVICE_OPTION,
+    ...TIMEOUT_OPTION,
   },
-  lists: COMPILER_LISTS,
-  details:
-    `The output files contain the results of one launch. --repeat N adds N launches, each of which
-continues with the arrays of the previous one. The time is the median of the launches on the device.
-The bandwidth assumes that each input is read once and each output is written once. The output of
-printf() in kernels goes to stdout, or to stderr with --json.
+  lists: {
+    ...COMPILER_LISTS,
+    "--set <NAME=ARRAY>": "the elements of a __constant__ or __device__ variable",
+  },
+  details: `The outputs are the results of one launch. --repeat N adds N launches, each of which
+continues with the arrays of the previous one. The time is the median of the launches on the
+device. The bandwidth assumes that each input is read once and each output is written once. The
+output of printf() in kernels goes to stdout, or to stderr with --json.
 
-With --json: { kernel, grid, block, sharedMemory, repeats, medianMilliseconds, bytes,
-bytesPerSecond }.
+With --json: { kernel, device, fake, grid, block, sharedMemory, cooperative, repeats, outputs,
+medianMilliseconds, bytes, bytesPerSecond }, where outputs is an array of { name, dtype, shape,
+values or file }.
 
 Exit code 1 if the source does not compile, a file cannot be read or written, or the kernel fails.`,
   async run(invocation) {
     const report = await runOnDevice(invocation);
-    printResult(invocation, report, () => describe(report));
+    const outputs = report.outputs.map(outputFigures);
+    printResult(invocation, { ...report, outputs }, () => describe(report));
   },
 };

@@ -13,37 +13,42 @@ import {
   type KernelParameter,
 } from "../../mod.ts";
 import { FileProblem, readFile, UsageError, writeFile } from "./command.ts";
-import { NPY_DESCRS, type NpyArray, NpyError, readNpy, writeNpy } from "./npy.ts";
+import {
+  bytesOfElements,
+  elementsOf,
+  NPY_DESCRS,
+  type NpyArray,
+  NpyError,
+  readNpy,
+  writeNpy,
+} from "./npy.ts";
 
-export type RunValue =
-  | number
-  | bigint
-  | boolean
-  | readonly (number | bigint)[]
-  | Readonly<Record<string, unknown>>;
+/** The elements of an array before the launch: from a file, generated, or listed. */
+export type ArrayInput = { readonly path: string } | {
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  /** Absent for zeros. */
+  readonly elementAt?: (index: number) => number | bigint;
+};
 
 /** A parsed argument: a value, or an array that is read, written or both. */
 export type RunArgument =
-  | { readonly kind: "value"; readonly value: RunValue }
-  | { readonly kind: "in"; readonly input: string }
-  | {
-    readonly kind: "out";
-    readonly dtype: DType;
-    readonly shape: readonly number[];
-    readonly output: string;
-  }
-  | { readonly kind: "inout"; readonly input: string; readonly output: string };
+  | { readonly kind: "value"; readonly value: unknown }
+  | { readonly kind: "in"; readonly input: ArrayInput }
+  /** Without `output`, the array is printed. */
+  | { readonly kind: "out" | "inout"; readonly input: ArrayInput; readonly output?: string };
 
 /** NumPy's limit. */
 const MAX_DIMENSIONS = 64;
 
-const WORDS: ReadonlyMap<string, number | boolean> = new Map<string, number | boolean>([
+const WORDS = new Map<string, number | boolean | null>([
   ["true", true],
   ["false", false],
   ["nan", NaN],
   ["inf", Infinity],
   ["+inf", Infinity],
   ["-inf", -Infinity],
+  ["null", null],
 ]);
 
 function refuse(text: string, allowed: string): never {
@@ -60,7 +65,7 @@ function parseNumber(text: string): number | bigint | undefined {
   return sign === "-" ? -exact : exact;
 }
 
-function parseVector(text: string): RunValue {
+function parseVector(text: string): (number | bigint)[] {
   return text.slice(1, -1).split(",").map((part) => {
     const value = parseNumber(part.trim()) ?? WORDS.get(part.trim().toLowerCase());
     if (typeof value === "number" || typeof value === "bigint") return value;
@@ -69,7 +74,7 @@ function parseVector(text: string): RunValue {
 }
 
 /** A struct in JSON with exact integers; `"nan"` and `"inf"` are numbers. */
-function parseStruct(text: string): RunValue {
+function parseStruct(text: string): unknown {
   const revive = (_key: string, value: unknown, context: { readonly source?: string }) => {
     if (typeof value === "number") return parseNumber(context.source ?? "") ?? value;
     const word = typeof value === "string" ? WORDS.get(value.toLowerCase()) : undefined;
@@ -84,44 +89,112 @@ function parseStruct(text: string): RunValue {
   }
 }
 
-function parseOutput(text: string): RunArgument {
-  const allowed = "out:DTYPE[SHAPE]@FILE.npy, such as out:float32[1000]@y.npy";
-  const [, dtype = "", extents = "", output] = /^out:([^[\]@]*)\[([^\]]*)\]@(.+)$/s.exec(text) ??
-    [];
-  if (output === undefined) refuse(text, allowed);
-  if (!(DTYPES as readonly string[]).includes(dtype)) {
-    refuse(text, `${allowed}, with one of the types ${DTYPES.join(", ")}`);
+/** `random:7:float32[2,3]`, `out:float32[2,3]`, `float32:[1,2,3]`. */
+const ARRAY = /^(?:(out|zeros|arange|random)(?::(\d{1,9}))?:)?(\w*)(:?)\[([^\]]*)\]$/s;
+
+/** The forms of arrays in messages. */
+const ARRAYS = "@FILE.npy, zeros:int32[8], arange:int32[8], random:float32[8] or float32:[1,2,3]";
+const OUTPUT = "out:DTYPE[SHAPE] or out:DTYPE[SHAPE]@FILE.npy, such as out:float32[1000]@y.npy";
+
+/** Random floats are in [0, 1), integers in 0..99, booleans 0 or 1: by the generator mulberry32. */
+function randomElement(dtype: DType, seed: number, index: number): number {
+  const state = Math.imul(index + 1, 0x6d2b79f5) + seed | 0;
+  let mixed = Math.imul(state ^ state >>> 15, state | 1);
+  mixed ^= mixed + Math.imul(mixed ^ mixed >>> 7, mixed | 61);
+  const number = ((mixed ^ mixed >>> 14) >>> 0) / 2 ** 32;
+  return /float/.test(dtype) ? number : Math.floor(number * (dtype === "bool" ? 2 : 100));
+}
+
+/** Parses the elements of an array; undefined if the text has none of the forms. */
+function parseInput(text: string, whole: string): ArrayInput | undefined {
+  if (/^@./s.test(text)) return { path: text.slice(1) };
+  const [, kind, seed, type, mark, body] = ARRAY.exec(text) ?? [];
+  if (body === undefined || (kind === undefined) === (mark === "")) return undefined;
+  if (seed !== undefined && kind !== "random") return undefined;
+  const allowed = kind === "out" ? OUTPUT : `an array such as ${ARRAYS}`;
+  if (!(DTYPES as readonly string[]).includes(type!)) {
+    refuse(whole, `${allowed}, with one of the types ${DTYPES.join(", ")}`);
   }
-  const shape = extents.trim() === "" ? [] : extents.split(",").map((extent) => {
+  const dtype = type as DType;
+  if (kind === undefined) {
+    const values = parseVector(`[${body}]`);
+    const stored = elementsOf(dtype, bytesOfElements(dtype, values));
+    const wrong = values.find((value, at) => Number(stored[at]) !== Number(value));
+    if (wrong === undefined || /float/.test(dtype)) {
+      return { dtype, shape: [values.length], elementAt: (index) => values[index]! };
+    }
+    return refuse(whole, `a list of elements of type ${dtype}: ${wrong} is none`);
+  }
+  const shape = body.trim() === "" ? [] : body.split(",").map((extent) => {
     const value = /^\s*\d+\s*$/.test(extent) ? Number(extent) : NaN;
-    return Number.isSafeInteger(value) ? value : refuse(text, `${allowed}, with integers as shape`);
+    return Number.isSafeInteger(value)
+      ? value
+      : refuse(whole, `${allowed}, with integers as shape`);
   });
   if (shape.length > MAX_DIMENSIONS) {
-    refuse(text, `an array of at most ${MAX_DIMENSIONS} dimensions`);
+    refuse(whole, `an array of at most ${MAX_DIMENSIONS} dimensions`);
   }
-  return { kind: "out", dtype: dtype as DType, shape, output };
+  if (kind === "arange") {
+    return { dtype, shape, elementAt: (index) => dtype === "bool" ? Math.min(index, 1) : index };
+  }
+  if (kind !== "random") return { dtype, shape };
+  return { dtype, shape, elementAt: (index) => randomElement(dtype, Number(seed ?? 0), index) };
+}
+
+/** Parses the elements of an array. */
+export function parseArray(text: string): ArrayInput {
+  const input = text.startsWith("out:") ? undefined : parseInput(text, text);
+  return input ?? refuse(text, `an array such as ${ARRAYS}`);
 }
 
 /** Parses an argument. */
 export function parseRunArgument(text: string): RunArgument {
-  if (text.startsWith("out:")) return parseOutput(text);
-  if (text.startsWith("inout:")) {
-    const [, input, output] = /^inout:@([^@]+)@([^@]+)$/.exec(text) ?? [];
-    if (input !== undefined && output !== undefined) return { kind: "inout", input, output };
-    return refuse(text, "inout:@FILE.npy@FILE.npy with the input file and the output file");
+  const [, kind, array = "", output] =
+    /^(?:(inout):(?=[^o])|(?=out:))(@[^@]+|[^@]+)(?:@([^@]+))?$/s.exec(text) ?? [];
+  const input = array === "" ? undefined : parseInput(array, text);
+  if (input !== undefined) {
+    return {
+      kind: kind === undefined ? "out" : "inout",
+      input,
+      ...(output === undefined ? {} : { output }),
+    };
   }
-  if (/^@./s.test(text)) return { kind: "in", input: text.slice(1) };
+  if (text.startsWith("out:")) return refuse(text, OUTPUT);
+  if (text.startsWith("inout:")) {
+    return refuse(text, `inout:ARRAY or inout:ARRAY@FILE.npy, where ARRAY is ${ARRAYS}`);
+  }
   if (text.startsWith("{")) return { kind: "value", value: parseStruct(text) };
   if (text.startsWith("[") && text.endsWith("]")) {
     return { kind: "value", value: parseVector(text) };
   }
   const value = parseNumber(text) ?? WORDS.get(text.toLowerCase());
   if (value !== undefined) return { kind: "value", value };
+  const only = parseInput(text, text);
+  if (only !== undefined) return { kind: "in", input: only };
   return refuse(
     text,
-    'a number, true or false, a vector such as [1,2,3], a struct such as {"x":1}, @FILE.npy, ' +
-      "out:DTYPE[SHAPE]@FILE.npy or inout:@FILE.npy@FILE.npy",
+    'a number, true, false or null, a vector such as [1,2,3], a struct such as {"x":1}, an array ' +
+      `such as ${ARRAYS}, or an output such as out:DTYPE[SHAPE]@FILE.npy or inout:ARRAY`,
   );
+}
+
+/**
+ * Reads or generates an array; its content is undefined for zeros.
+ *
+ * @param wanted The element type to prefer: NumPy has no name for some types.
+ */
+export async function loadArray(input: ArrayInput, wanted?: DType) {
+  if ("path" in input) {
+    const { dtypes, descr, shape, bytes: content } = await readArray(input.path);
+    const dtype = dtypes.find((candidate) => candidate === wanted) ?? dtypes[0]!;
+    return { dtype, descr, shape, bytes: content.length, content };
+  }
+  const { dtype, shape, elementAt } = input;
+  const elements = shape.reduce((product, extent) => product * extent, 1);
+  const content = elementAt &&
+    bytesOfElements(dtype, Array.from({ length: elements }, (_, index) => elementAt(index)));
+  const bytes = elements * bytesPerElement(dtype);
+  return { dtype, descr: NPY_DESCRS[dtype], shape, bytes, content };
 }
 
 export interface BoundArgument {
@@ -135,12 +208,12 @@ export interface BoundArgument {
 export class RunArrays implements Disposable {
   readonly #device: Device;
   readonly #buffers: DeviceBuffer<"uint8">[] = [];
-  readonly #outputs: {
+  readonly #outputs: (Pick<NpyArray, "descr" | "shape"> & {
+    readonly dtype: DType;
     readonly buffer: DeviceBuffer<"uint8">;
-    readonly path: string;
-    readonly descr: string;
-    readonly shape: readonly number[];
-  }[] = [];
+    readonly name: string;
+    readonly path: string | undefined;
+  })[] = [];
 
   constructor(device: Device) {
     this.#device = device;
@@ -153,49 +226,54 @@ export class RunArrays implements Disposable {
   ): Promise<BoundArgument[]> {
     const bound: BoundArgument[] = [];
     for (const [index, argument] of args.entries()) {
-      bound.push(await this.#bindOne(argument, parameters[index]));
+      const name = parameters[index]?.name ?? `argument ${index + 1}`;
+      bound.push(await this.#bindOne(argument, name, parameters[index]));
     }
     return bound;
   }
 
-  async #bindOne(argument: RunArgument, parameter?: KernelParameter): Promise<BoundArgument> {
+  async #bindOne(
+    argument: RunArgument,
+    name: string,
+    parameter?: KernelParameter,
+  ): Promise<BoundArgument> {
     if (argument.kind === "value") {
       const isFloat = parameter?.kind === "scalar" && /float/.test(parameter.type);
       const { value } = argument;
       const passed = isFloat && typeof value === "bigint" ? Number(value) : value;
       return { value: passed, elements: 0, bytes: 0 };
     }
-    if (argument.kind === "out") {
-      const { dtype, shape, output } = argument;
-      const elements = shape.reduce((product, extent) => product * extent, 1);
-      const bytes = elements * bytesPerElement(dtype);
-      const buffer = this.#keep(this.#device.allocate("uint8", bytes, { fill: 0 }));
-      this.#outputs.push({ buffer, path: output, descr: NPY_DESCRS[dtype], shape });
-      return { value: buffer.as(dtype), elements, bytes };
-    }
-    const { dtypes, descr, shape, bytes } = await readArray(argument.input);
-    // NumPy has no name for some types: the parameter decides.
     const wanted = parameter !== undefined && "dtype" in parameter ? parameter.dtype : undefined;
-    const dtype = dtypes.find((candidate) => candidate === wanted) ?? dtypes[0]!;
-    const buffer = this.#keep(this.#device.upload(bytes));
-    const isOutput = argument.kind === "inout";
-    if (isOutput) this.#outputs.push({ buffer, path: argument.output, descr, shape });
+    const { bytes, content, ...array } = await loadArray(argument.input, wanted);
+    const buffer = this.#keep(
+      content === undefined
+        ? this.#device.allocate("uint8", bytes, { fill: 0 })
+        : this.#device.upload(content),
+    );
+    if (argument.kind !== "in") {
+      this.#outputs.push({ ...array, buffer, name, path: argument.output });
+    }
     return {
-      value: buffer.as(dtype),
-      elements: bytes.length / bytesPerElement(dtype),
-      bytes: isOutput ? 2 * bytes.length : bytes.length,
+      value: buffer.as(array.dtype),
+      elements: bytes / bytesPerElement(array.dtype),
+      bytes: argument.kind === "inout" ? 2 * bytes : bytes,
     };
   }
 
-  /** Downloads the outputs when the enqueued work is done; the result writes them to files. */
-  async results(): Promise<() => Promise<void>> {
-    const files = await Promise.all(this.#outputs.map(async ({ buffer, path, descr, shape }) => ({
-      path,
-      content: writeNpy(descr, shape, await buffer.toArray()),
-    })));
-    return async () => {
-      for (const { path, content } of files) await writeFile(path, content);
+  /** Downloads the outputs when the enqueued work is done; `write()` writes those with a file. */
+  async results() {
+    const outputs = await Promise.all(
+      this.#outputs.map(async ({ buffer, ...rest }) => ({
+        ...rest,
+        bytes: await buffer.toArray(),
+      })),
+    );
+    const write = async () => {
+      for (const { path, descr, shape, bytes } of outputs) {
+        if (path !== undefined) await writeFile(path, writeNpy(descr, shape, bytes));
+      }
     };
+    return { outputs, write };
   }
 
   [Symbol.dispose](): void {

@@ -30,31 +30,17 @@ import {
   type KernelFile,
   readSource,
 } from "./kernel.ts";
-import { defineOptions, integerOption } from "./options.ts";
-import {
-  type BoundArgument,
-  parseRunArgument,
-  type RunArgument,
-  RunArrays,
-} from "./run_arguments.ts";
+import { defineOptions, integerOption, TIMEOUT_OPTION, timeoutOption } from "./options.ts";
+import { type BoundArgument, parseRunArgument, RunArrays } from "./run_arguments.ts";
 import { type Macros, readConfigurations, readLaunch } from "./tune_configurations.ts";
 
-interface TuneRequest {
-  readonly invocation: Invocation;
-  readonly source: KernelFile;
-  readonly signature: string;
-  readonly texts: readonly string[];
-  readonly args: readonly RunArgument[];
-  readonly configurations: readonly Macros[];
-  readonly launch: ReturnType<typeof readLaunch>;
-  readonly repeats: number;
-}
+type TuneRequest = Awaited<ReturnType<typeof requestOf>>;
 
 const MAX_REPEATS = 10_000;
 const DEFAULT_REPEATS = 30;
 
-async function requestOf(invocation: Invocation): Promise<TuneRequest> {
-  const { file, signature, args: texts } = kernelArguments("tune", invocation);
+async function requestOf(invocation: Invocation) {
+  const { file, signature, args: texts } = kernelArguments(invocation);
   const args = texts.map(parseRunArgument);
   const repeats = integerOption(invocation, "repeat", 1, MAX_REPEATS) ?? DEFAULT_REPEATS;
   const configurations = await readConfigurations(invocation);
@@ -65,7 +51,27 @@ async function requestOf(invocation: Invocation): Promise<TuneRequest> {
   }
   const launch = readLaunch(invocation, configurations);
   const source = await readSource(file, invocation);
+  const names = invocation.lists["tune"] === undefined ? [] : Object.keys(configurations[0]!);
+  const unused = names.find((name) =>
+    !mayUse(source, invocation, name) && !launch.texts.some((text) => usesWord(text, name))
+  );
+  if (unused !== undefined) {
+    throw new UsageError(
+      `Cannot tune ${unused} as neither the source nor --block, --grid and --shared use it. For the ` +
+        "size of a block: --tune BLOCK=64,128 --block BLOCK",
+    );
+  }
   return { invocation, source, signature, texts, args, configurations, launch, repeats };
+}
+
+function usesWord(text: string, word: string): boolean {
+  return new RegExp(`(?<!\\w)${word}(?!\\w)`).test(text);
+}
+
+/** Whether a macro may change the compiled kernel: compiler options may read further files. */
+function mayUse({ source, headers }: KernelFile, { lists }: Invocation, name: string): boolean {
+  return lists["option"] !== undefined ||
+    [source, ...Object.values(headers)].some((text) => usesWord(text, name));
 }
 
 /** A kernel that is compiled for a configuration; disposing of it unloads its module. */
@@ -78,24 +84,20 @@ async function compileFor(
   { invocation, source, signature }: TuneRequest,
   configuration: Macros,
 ): Promise<ConfiguredKernel> {
-  const texts = [source.source, ...Object.values(source.headers)];
-  // A macro that only sets launch parameters needs no compilation for each value. The compiler
-  // options, however, may read further files.
-  const mayUse = (name: string) =>
-    invocation.lists["option"] !== undefined || texts.some((text) => text.includes(name));
-  const macros = Object.entries(configuration).filter(([name]) => mayUse(name))
+  // A macro that only sets launch parameters needs no compilation for each value.
+  const macros = Object.entries(configuration)
+    .filter(([name]) => mayUse(source, invocation, name))
     .map(([name, value]) => [name, String(value)]);
   const defines = { ...defineOptions(invocation), ...Object.fromEntries(macros) };
   const declared = readStructs(source.source, { headers: source.headers, defines });
   const { structs } = declared;
-  const module = await compileKernel(device, source, invocation, signature, structs, defines);
-  try {
-    const kernel = findKernel(module, signature, declared);
-    return { kernel, [Symbol.dispose]: () => module[Symbol.dispose]() };
-  } catch (error) {
-    module[Symbol.dispose]();
-    throw error;
-  }
+  using stack = new DisposableStack();
+  const module = stack.use(
+    await compileKernel(device, source, invocation, signature, structs, defines),
+  );
+  const kernel = findKernel(module, signature, declared);
+  const kept = stack.move();
+  return { kernel, [Symbol.dispose]: () => kept.dispose() };
 }
 
 /** Binds the arguments to the parameters of the first configuration that compiles. */
@@ -123,6 +125,7 @@ async function versionOf({ invocation, source }: TuneRequest): Promise<string> {
     source.source,
     Object.entries(source.headers).sort(),
     invocation.lists["option"] ?? [],
+    invocation.lists["instance"] ?? [],
     Object.entries(defineOptions(invocation)).sort(),
   ];
   const bytes = new TextEncoder().encode(JSON.stringify(parts));
@@ -131,7 +134,7 @@ async function versionOf({ invocation, source }: TuneRequest): Promise<string> {
 
 async function tuneOnDevice(request: TuneRequest): Promise<TuningResult<Macros>> {
   const { invocation, signature, texts, args, configurations, launch, repeats } = request;
-  using device = openDevice(invocation.device);
+  using device = openDevice(invocation.device, timeoutOption(invocation));
   // With --json, stdout contains only the JSON value.
   using _diverted = invocation.json ? device.printToStderr() : undefined;
   using arrays = new RunArrays(device);
@@ -156,8 +159,7 @@ async function tuneOnDevice(request: TuneRequest): Promise<TuningResult<Macros>>
   // autotune() restored the arrays: the files contain the results of one launch.
   using best = await compileFor(device, request, result.best);
   launchWith(result.best, best);
-  const writeResults = await arrays.results();
-  await writeResults();
+  await (await arrays.results()).write();
   return result;
 }
 
@@ -209,35 +211,33 @@ export const TUNE: Command = {
   name: "tune",
   summary: "find the fastest macros and launch parameters of a kernel",
   arguments: "<FILE.cu> [KERNEL] [ARGUMENT...]",
-  description:
-    `Compiles a kernel for several configurations, times them on the device, and prints the fastest one.
-SIGNATURE and ARGUMENT are those of gridstride run.`,
+  description: `Compiles a kernel for several configurations, times them on the device, and prints
+the fastest one. KERNEL and ARGUMENT are those of gridstride run.`,
   options: {
     "--configurations <FILE>": 'the configurations as a JSON array: [{"TILE": 16}, {"TILE": 32}]',
     "--block <X,Y,Z>": "threads of a block; 256 by default",
-    "--grid <X,Y,Z>":
-      "blocks; by default enough to have one thread per element of the longest array",
+    "--grid <X,Y,Z>": "blocks; by default one thread per element of the longest array",
     "--shared <BYTES>": "dynamic shared memory of a block",
     "--repeat <N>": "maximum number of launches per configuration; 30 by default",
     "--fresh": "ignore stored results, and do not store the new ones",
     ...DEVICE_OPTION,
+    ...TIMEOUT_OPTION,
   },
   lists: {
-    "--tune <NAME=V,V,...>":
-      "a macro and its values, for all combinations. The first values are the default: others must be measurably faster to replace them",
+    "--tune <NAME=V,V,...>": "a macro and its values; others must be faster than the first",
     ...COMPILER_LISTS,
   },
-  details:
-    `--block, --grid and --shared can be expressions with the tuned macros, with "elements" (the length
-of the longest array), + - * / %, parentheses, ceil, floor, min and max. A division is exact:
---tune BLOCK=128,256 --block BLOCK --grid "ceil(elements / (BLOCK * 4))"
+  details: `--block, --grid and --shared can be expressions with the tuned macros, with "elements"
+(the length of the longest array), + - * / %, parentheses, ceil, floor, min and max. A division is
+exact: --tune BLOCK=128,256 --block BLOCK --grid "ceil(elements / (BLOCK * 4))"
 
 Each launch starts with the original arrays. The output files contain the results of one launch of
-the best configuration. Results are stored on disk and reused. A time is the median of all launches
-of a configuration; "× best" compares only launches that were timed side by side with the best one.
+the best configuration. Results are stored on disk and reused. A time is the median of all
+launches of a configuration; "× best" compares only launches that were timed side by side with the
+best one.
 
-With --json: an array of { configuration, medianMicroseconds, failed, best, reason }. The time of a
-failed configuration is null, and reason describes the failure.
+With --json: an array of { configuration, medianMicroseconds, failed, best, reason }. The time of
+a failed configuration is null, and reason describes the failure.
 
 Exit code 1 if all configurations fail, or if a file cannot be read or written.`,
   async run(invocation) {

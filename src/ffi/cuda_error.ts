@@ -4,6 +4,7 @@
  * @module
  */
 
+import { formatBytes } from "./describe_value.ts";
 import { cudaErrorCode } from "./error_codes.ts";
 
 function sentence(text: string): string {
@@ -97,25 +98,21 @@ const SITES_IN_MESSAGE = 3;
 /** The fragmentation above which the advice mentions it. */
 const FRAGMENTED = 0.5;
 
-function mebibytes(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
-}
-
 function memorySituation(details: OutOfMemoryDetails): string {
   const { free, total, limit, largestBlock, fragmentation, pendingBytes, topSites = [] } = details;
   const parts = [
     limit !== undefined &&
-    `of the pool's limit of ${mebibytes(limit.bytes)}, set by ${
+    `of the pool's limit of ${formatBytes(limit.bytes)}, set by ${
       limit.name ?? "the device's memory"
-    }, ${mebibytes(limit.used)} are in use`,
+    }, ${formatBytes(limit.used)} are in use`,
     total === 0
       ? "free memory is not known"
-      : `${mebibytes(free)} of ${mebibytes(total)} are free${limit ? " on the device" : ""}`,
-    largestBlock !== undefined && `the largest free block is ${mebibytes(largestBlock)}`,
+      : `${formatBytes(free)} of ${formatBytes(total)} are free${limit ? " on the device" : ""}`,
+    largestBlock !== undefined && `the largest free block is ${formatBytes(largestBlock)}`,
     fragmentation !== undefined && `fragmentation is ${(fragmentation * 100).toFixed(0)} %`,
-    pendingBytes !== undefined && `${mebibytes(pendingBytes)} wait for their streams`,
+    pendingBytes !== undefined && `${formatBytes(pendingBytes)} wait for their streams`,
     ...topSites.slice(0, SITES_IN_MESSAGE)
-      .map(({ site, bytes, count }) => `${site} holds ${mebibytes(bytes)} in ${count}`),
+      .map(({ site, bytes, count }) => `${site} holds ${formatBytes(bytes)} in ${count}`),
   ];
   return parts.filter((part) => part !== false).join(", ");
 }

@@ -1,5 +1,5 @@
 /**
- * Values in error messages.
+ * Values and sizes in messages.
  *
  * @module
  */
@@ -41,4 +41,28 @@ export function describeValue(value: unknown): string {
     default:
       return String(value);
   }
+}
+
+/**
+ * Formats a size in binary units with at most one decimal: `23.7 GiB`.
+ *
+ * The script of memory pages contains the text of this function, so it refers to nothing else.
+ *
+ * @example
+ * ```ts
+ * import { formatBytes } from "@gridstride/cuda/memory";
+ *
+ * console.log(formatBytes(10_486_272)); // 10.0 MiB
+ * ```
+ */
+export function formatBytes(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let value = bytes;
+  let unit = 0;
+  // Larger values would round to 1024.0.
+  while (value >= 1023.95 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${Number.isInteger(value) ? value : value.toFixed(1)} ${units[unit]}`;
 }

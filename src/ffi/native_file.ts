@@ -8,7 +8,6 @@
  */
 
 import { call, callAsync, callStatus, check, cString, statusError } from "./check.ts";
-import { requireAccess } from "./granted_environment.ts";
 import type { NativeLibrary } from "./library.ts";
 
 /** `GS_ERROR_CAPACITY`: the file is too short. */
@@ -25,7 +24,7 @@ export interface OpenedFile {
 
 /** Opens a file for reading. */
 export function openFile(library: NativeLibrary, path: string): OpenedFile {
-  requireRegularFile(path);
+  requireReadable(path);
   const action = `open ${JSON.stringify(path)}`;
   const status = callStatus(library, "gs_file_open", action, cString(path));
   if (status === NOT_FOUND) throw missingError(path);
@@ -33,8 +32,13 @@ export function openFile(library: NativeLibrary, path: string): OpenedFile {
   return { path, handle: library.result[0]!, bytes: library.result[1]! };
 }
 
-function requireRegularFile(path: string): void {
-  requireAccess("read", path, "open a file");
+function requireReadable(path: string): void {
+  if (Deno.permissions.querySync({ name: "read", path }).state !== "granted") {
+    throw new Deno.errors.NotCapable(
+      `Cannot open ${JSON.stringify(path)} as permission to read it is not granted: ` +
+        `run again with --allow-read=${path}`,
+    );
+  }
   try {
     // Opening a named pipe would wait for a writer.
     if (!Deno.statSync(path).isFile) {

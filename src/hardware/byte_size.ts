@@ -1,5 +1,5 @@
 /**
- * Parses sizes such as `512MiB` and `2G`, and formats them.
+ * Parses sizes such as `512MiB` and `2G`.
  *
  * @module
  */
@@ -53,20 +53,4 @@ export function parseByteSize(text: string): number {
       JSON.stringify(text)
     }`,
   );
-}
-
-/**
- * Formats a size in binary units with at most one decimal: `23.7 GiB`. Names nothing else: the script of
- * the memory report contains its text.
- */
-export function formatBytes(bytes: number): string {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  let value = bytes;
-  let unit = 0;
-  // Larger values would round to 1024.0.
-  while (value >= 1023.95 && unit < units.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  return `${Number.isInteger(value) ? value : value.toFixed(1)} ${units[unit]}`;
 }

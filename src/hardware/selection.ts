@@ -4,7 +4,7 @@
  * @module
  */
 
-import { describeValue } from "../ffi/describe_value.ts";
+import { describeValue, formatBytes } from "../ffi/describe_value.ts";
 
 /**
  * The two kinds of device: an NVIDIA GPU, or the kernels on the CPU.
@@ -107,8 +107,8 @@ function compare(a: DeviceCandidate, b: DeviceCandidate): number {
 function explain(best: DeviceCandidate, second: DeviceCandidate | undefined): string {
   const label = deviceLabel(best.kind, best.ordinal);
   const memory = best.freeMemory === undefined
-    ? `${best.totalMemory} bytes in all (free memory is not known without opening it)`
-    : `${best.freeMemory} of ${best.totalMemory} bytes free`;
+    ? `${formatBytes(best.totalMemory)} in all (free memory is not known without opening it)`
+    : `${formatBytes(best.freeMemory)} of ${formatBytes(best.totalMemory)} free`;
   if (second === undefined) return `${label} is the only device: ${memory}`;
   if (second.kind !== best.kind) return `${label} is the only GPU: ${memory}`;
   const index = firstDifference(deviceScore(best), deviceScore(second));

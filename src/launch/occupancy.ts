@@ -5,7 +5,6 @@
  * @module
  */
 
-import { displayAs } from "../ffi/display.ts";
 import { requireInteger, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { KernelAttributes } from "../ffi/native_kernel.ts";
@@ -102,7 +101,7 @@ function calculate(limits: OccupancyLimits, usage: BlockUsage): Occupancy {
   const limiter = (Object.keys(allowed) as (keyof typeof allowed)[])
     .find((name) => allowed[name] === activeBlocks)!;
   const { registers, sharedMemory, barriers } = allowed;
-  const result: Occupancy = {
+  return {
     activeBlocks,
     activeWarps: warps,
     occupancy,
@@ -118,12 +117,6 @@ function calculate(limits: OccupancyLimits, usage: BlockUsage): Occupancy {
       return occupancyAdvice(limits, usage);
     },
   };
-  return displayAs(result, "Occupancy", {
-    occupancy: ({ occupancy }) => occupancy,
-    activeBlocks: ({ activeBlocks }) => activeBlocks,
-    activeWarps: ({ activeWarps }) => activeWarps,
-    limiter: ({ limiter }) => limiter,
-  }, { more: { advice: ({ advice }) => advice } });
 }
 
 function finite(blocks: number): number | null {

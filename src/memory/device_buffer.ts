@@ -4,10 +4,8 @@
  * @module
  */
 
-import { displayAs } from "../ffi/display.ts";
 import { lockProperties, requireInstance, requireObject } from "../ffi/arguments.ts";
-import { formatBytes } from "../hardware/byte_size.ts";
-import { DeviceContext, labelOf } from "../hardware/device_context.ts";
+import { DeviceContext } from "../hardware/device_context.ts";
 import type { Stream } from "../stream/stream.ts";
 import { type Allocation, frees } from "./allocation.ts";
 import { copyInto, copyOut, copyOutSync, streamFor } from "./buffer_copy.ts";
@@ -27,9 +25,6 @@ import type { PinnedBuffer } from "./pinned_buffer.ts";
 import { readWait } from "./pool/allocation_queue.ts";
 import type { BlockPool } from "./pool/block_pool.ts";
 import { poolOf } from "./pool/device_pools.ts";
-
-/** The first elements, which Jupyter shows. */
-const SHOWN_ELEMENTS = 16;
 
 /** The owner of a buffer's memory. */
 type Origin =
@@ -374,21 +369,19 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     origin.pool.free(origin.block);
   }
 
+  /** The line that `console.log()` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    const { label } = this.#context;
+    return `DeviceBuffer { ${this.#length} ${this.#dtype} on ${label}${
+      this.disposed ? ", disposed" : ""
+    } }`;
+  }
+
   /** Frees the memory; see {@linkcode DeviceBuffer.free}. */
   [Symbol.dispose](): void {
     this.free();
   }
 }
-
-displayAs<DeviceBuffer>(DeviceBuffer.prototype, "DeviceBuffer", {
-  dtype: ({ dtype }) => dtype,
-  length: ({ length }) => length,
-  size: ({ byteLength }) => formatBytes(byteLength),
-  device: labelOf,
-  disposed: ({ disposed }) => disposed,
-}, {
-  more: { elements: (buffer) => buffer.view(0, Math.min(buffer.length, SHOWN_ELEMENTS)).toArray() },
-});
 
 /** Allocates a buffer from a pool. */
 export function bufferFromPool<D extends DType>(

@@ -4,12 +4,10 @@
  * @module
  */
 
-import { formatBytes } from "../hardware/byte_size.ts";
-import { displayAs } from "../ffi/display.ts";
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { giveBack } from "../ffi/give_back.ts";
-import { DeviceContext, labelOf } from "../hardware/device_context.ts";
+import { DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "./buffer_copy.ts";
 import type { CopyOptions } from "./buffer_options.ts";
 import { DeviceBuffer } from "./device_buffer.ts";
@@ -159,14 +157,6 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
     };
   }
 }
-
-displayAs<PinnedBuffer>(PinnedBuffer.prototype, "PinnedBuffer", {
-  dtype: ({ dtype }) => dtype,
-  length: ({ length }) => length,
-  size: ({ length, dtype }) => formatBytes(length * bytesPerElement(dtype)),
-  device: labelOf,
-  disposed: ({ disposed }) => disposed,
-}, { more: { elements: ({ array }) => array.subarray(0, 16) } });
 
 function requireOffset(name: string, offset: number, limit: number): void {
   if (Number.isInteger(offset) && offset >= 0 && offset <= limit) return;

@@ -32,7 +32,7 @@ Deno.test({
     const host = ["--device", device.label];
     const json = await compile(...host, "--json", "--output", output, "--instance", "fill<int>");
     assertEquals([json.code, json.stderr], [0, ""]);
-    const { format, bytes, names, ...rest } = JSON.parse(json.stdout);
+    const { format, bytes, names, kernels, ...rest } = JSON.parse(json.stdout);
     assertEquals([format, rest], ["library", { output }]);
     const written = Deno.readFileSync(output);
     assertEquals([written.length, [...written.subarray(0, 4)]], [bytes, ELF]);
@@ -41,13 +41,24 @@ Deno.test({
       "chatter,fault,fill<int>,reverse,saxpy,shape",
     );
 
+    assertEquals(kernels.length, 6);
+
     const text = await compile(...host);
     assertEquals(text.code, 0);
-    assertMatch(text.stdout, /^library, [\d.]+ KiB\n {2}saxpy is /);
-    const resources = await compile(...host, "--resources", "--json");
-    assertEquals([resources.code, JSON.parse(resources.stdout)], [0, []]);
+    const listed = "kernels: saxpy, shape, reverse, chatter, fault\n\n";
+    assertMatch(text.stdout, /^library, [\d.]+ KiB\n\nkernels: /);
     const table = await compile(...host, "--resources");
-    assertMatch(table.stdout, /^The compiler for host devices does not report .* --arch 9\.0\.\n$/);
+    assertStringIncludes(table.stdout, listed);
+    assertStringIncludes(table.stdout, "--arch 9.0");
+    const none = folder.file(
+      new TextEncoder().encode("template <int N> __global__ void k(int* y) { y[0] = N; }\n"),
+      "none.cu",
+    );
+    const failed = await runInProcess(["compile", none, ...host]);
+    assertEquals([failed.code, failed.stdout], [1, ""]);
+    assertStringIncludes(failed.stderr, "--instance");
+    const made = await runInProcess(["compile", none, ...host, "--instance", "k<3>"]);
+    assertStringIncludes(made.stdout, "kernels: k<3>\n");
     const ptx = await compile(...host, "--ptx");
     assertEquals([ptx.code, ptx.stdout], [2, ""]);
     assertStringIncludes(ptx.stderr, "--arch");

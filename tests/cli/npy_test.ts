@@ -1,10 +1,18 @@
 // Arrays in NumPy's format. NumPy 2.4 wrote the fixtures.
 
+import { arrayText } from "../../src/cli/array_text.ts";
 import "../support/cache_directory.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { bytesPerElement, type DType, DTYPES } from "../../mod.ts";
-import { NPY_DESCRS, NpyError, readNpy, readNpyIndices, writeNpy } from "../../src/cli/npy.ts";
+import {
+  bytesOfElements,
+  NPY_DESCRS,
+  NpyError,
+  readNpy,
+  readNpyIndices,
+  writeNpy,
+} from "../../src/cli/npy.ts";
 import { patternBytes } from "../support/temporary_file.ts";
 
 function fixture(name: string): Uint8Array<ArrayBuffer> {
@@ -236,5 +244,38 @@ Deno.test("`readNpyIndices()` refuses arrays without numbers", () => {
       assertThrows(() => readNpyIndices(bytes), NpyError).message,
       `"${descr}": indices are of type`,
     );
+  }
+});
+
+Deno.test("`arrayText()` prints arrays as NumPy does", () => {
+  // The texts are those of NumPy 2.4.
+  const cases: readonly [DType, readonly number[], readonly (number | bigint)[], string][] = [
+    ["float32", [3], [1, 3, 5.5], "[1.  3.  5.5]"],
+    ["float32", [3], [1e-5, 1, NaN], "[1.e-05 1.e+00    nan]"],
+    ["float64", [2], [1 / 3, -Infinity], "[0.33333333       -inf]"],
+    ["float16", [2], [0.1, 3], "[0.1 3. ]"],
+    ["bfloat16", [2], [0.1, -0], "[ 0.1 -0. ]"],
+    ["float64", [2, 1, 2], [0, 0, 0, 0], "[[[0. 0.]]\n\n [[0. 0.]]]"],
+    ["int32", [2, 2], [1, -2, 300, 4], "[[  1  -2]\n [300   4]]"],
+    ["bool", [2], [1, 1], "[ True  True]"],
+    ["int64", [], [7n], "7"],
+    ["uint8", [0], [], "[]"],
+    [
+      "int32",
+      [2, 1000],
+      Array.from({ length: 2000 }, (_, i) => i),
+      `[[   0    1    2 ...  997  998  999]
+ [1000 1001 1002 ... 1997 1998 1999]]`,
+    ],
+    [
+      "int32",
+      [16],
+      Array.from({ length: 16 }, (_, i) => i * 1000),
+      `[    0  1000  2000  3000  4000  5000  6000  7000  8000  9000 10000 11000
+ 12000 13000 14000 15000]`,
+    ],
+  ];
+  for (const [dtype, shape, values, expected] of cases) {
+    assertEquals(arrayText(dtype, shape, bytesOfElements(dtype, values)), expected);
   }
 });

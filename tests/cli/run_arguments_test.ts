@@ -1,11 +1,19 @@
 // The arguments of `gridstride run`.
 
+import { DTYPES } from "../../mod.ts";
+import { elementsOf } from "../../src/cli/npy.ts";
 import "../support/cache_directory.ts";
-import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertNotEquals,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
 import fc from "fast-check";
 import { UsageError } from "../../src/cli/command.ts";
 import { kernelExpression } from "../../src/cli/kernel.ts";
-import { parseRunArgument } from "../../src/cli/run_arguments.ts";
+import { loadArray, parseRunArgument } from "../../src/cli/run_arguments.ts";
 
 function value(text: string): unknown {
   const argument = parseRunArgument(text);
@@ -33,6 +41,7 @@ Deno.test("`parseRunArgument()` reads numbers, vectors and structs exactly", () 
     ["nan", NaN],
     ["true", true],
     ["False", false],
+    ["null", null],
     ["[1,2,3]", [1, 2, 3]],
     ['{"x": -0.5, "y": [1, 9007199254740993], "z": {"w": "-inf"}}', {
       x: -0.5,
@@ -59,13 +68,11 @@ Deno.test("`parseRunArgument()` reads any double and any integer of 64 bits", ()
 });
 
 Deno.test("`parseRunArgument()` reads the type, shape and files of arrays", () => {
-  assertEquals(parseRunArgument("@in.npy"), { kind: "in", input: "in.npy" });
-  assertEquals(parseRunArgument("@a@b.npy"), { kind: "in", input: "a@b.npy" });
-  assertEquals(parseRunArgument("inout:@a.npy@b.npy"), {
-    kind: "inout",
-    input: "a.npy",
-    output: "b.npy",
-  });
+  assertEquals(parseRunArgument("@in.npy"), { kind: "in", input: { path: "in.npy" } });
+  assertEquals(parseRunArgument("@a@b.npy"), { kind: "in", input: { path: "a@b.npy" } });
+  const inout = { kind: "inout", input: { path: "a.npy" } } as const;
+  assertEquals(parseRunArgument("inout:@a.npy"), inout);
+  assertEquals(parseRunArgument("inout:@a.npy@b.npy"), { ...inout, output: "b.npy" });
   const out = (text: string) => parseRunArgument(`out:${text}@/tmp/a b.npy`);
   for (
     const [text, dtype, shape] of [
@@ -76,9 +83,34 @@ Deno.test("`parseRunArgument()` reads the type, shape and files of arrays", () =
       ["uint8[0]", "uint8", [0]],
     ] as const
   ) {
-    const expected = { kind: "out", dtype, shape: [...shape], output: "/tmp/a b.npy" };
-    assertEquals(out(text) as unknown, expected);
+    const input = { dtype, shape: [...shape] };
+    assertEquals(out(text), { kind: "out", input, output: "/tmp/a b.npy" });
+    assertEquals(parseRunArgument(`out:${text}`), { kind: "out", input });
   }
+});
+
+Deno.test("`loadArray()` generates and lists elements of any type", async () => {
+  const load = async (text: string) => {
+    const argument = parseRunArgument(text);
+    assert(argument.kind === "in", text);
+    const { dtype, content, shape } = await loadArray(argument.input);
+    return { shape, elements: content && Array.from<unknown>(elementsOf(dtype, content)) };
+  };
+  assertEquals(await load("zeros:float32[3]"), { shape: [3], elements: undefined });
+  for (const dtype of DTYPES) {
+    const { elements, shape } = await load(`arange:${dtype}[2,2]`);
+    const expected = dtype === "bool" ? [0, 1, 1, 1] : [0, 1, 2, 3];
+    assertEquals([elements?.map(Number), shape], [expected, [2, 2]], dtype);
+    const random = async (seed: string) => (await load(`random${seed}:${dtype}[500]`)).elements!;
+    const numbers = (await random("")).map(Number);
+    const high = dtype === "bool" ? 1 : /float/.test(dtype) ? 1 : 99;
+    assert(numbers.every((number) => number >= 0 && number <= high), dtype);
+    assert(new Set(numbers).size > (dtype === "bool" ? 1 : 5), dtype);
+    assertEquals(await random(""), await random(":0"), dtype);
+    assertNotEquals(await random(":1"), await random(":2"), dtype);
+  }
+  assertEquals((await load("uint64:[1,18446744073709551615]")).elements, [1n, 2n ** 64n - 1n]);
+  assertEquals((await load("float16:[0.5, -inf]")).elements, [0.5, -Infinity]);
 });
 
 Deno.test("`parseRunArgument()` refuses invalid arguments", () => {
@@ -98,7 +130,15 @@ Deno.test("`parseRunArgument()` refuses invalid arguments", () => {
     ["[1,true]", "a vector"],
     ['{"x":', "a struct in JSON"],
     [`{"x":${"[".repeat(60000)}${"]".repeat(60000)}}`, "a struct in JSON"],
-    ["out:float32[4]", "out:DTYPE[SHAPE]"],
+    ["out:zeros:float32[4]", "out:DTYPE[SHAPE]"],
+    ["out:float32:[4]", "out:DTYPE[SHAPE]"],
+    ["zeros:float[4]", "one of the types float64"],
+    ["arange:3:int32[4]", "random:float32[8]"],
+    ["random:int32[-4]", "integers as shape"],
+    ["int32:[1.5]", "1.5 is none"],
+    ["int64:[1.5]", "1.5 is none"],
+    ["uint8:[3,256]", "256 is none"],
+    ["inout:out:int32[4]", "inout:ARRAY"],
     ["out:float32@a.npy", "out:DTYPE[SHAPE]"],
     ["out:float32[4]@", "out:DTYPE[SHAPE]"],
     ["out:float[4]@a.npy", "float32"],
@@ -108,10 +148,9 @@ Deno.test("`parseRunArgument()` refuses invalid arguments", () => {
     ["out:float32[4.5]@a.npy", "integers as shape"],
     ["out:float32[9007199254740992]@a.npy", "SHAPE"],
     [`out:float32[${Array(65).fill(1)}]@a.npy`, "64 dimensions"],
-    ["inout:a.npy", "inout:@FILE.npy@FILE.npy"],
-    ["inout:@a.npy", "inout:@FILE.npy@FILE.npy"],
-    ["inout:@a.npy@", "inout:@FILE.npy@FILE.npy"],
-    ["inout:@a@b@c", "inout:@FILE.npy@FILE.npy"],
+    ["inout:a.npy", "inout:ARRAY@FILE.npy"],
+    ["inout:@a.npy@", "inout:ARRAY@FILE.npy"],
+    ["inout:@a@b@c", "inout:ARRAY@FILE.npy"],
   ];
   for (const [text, message] of refused) {
     const error = assertThrows(() => parseRunArgument(text), UsageError, message);
@@ -120,7 +159,7 @@ Deno.test("`parseRunArgument()` refuses invalid arguments", () => {
 });
 
 Deno.test("`parseRunArgument()` throws only a UsageError for any text", () => {
-  const pieces = fc.constantFrom(" ", ..."out: inout: @ [ ] float32 1 - , x".split(" "));
+  const pieces = fc.constantFrom(" ", ..."out: inout: random: @ [ ] float32 : 1 - , x".split(" "));
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.array(pieces).map((all) => all.join(""))), (text) => {
       try {

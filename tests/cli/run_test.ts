@@ -51,15 +51,95 @@ Deno.test("`run` updates an array from a file and reports the launch", async () 
   const { medianMilliseconds, bytesPerSecond, ...rest } = printed;
   assertEquals(rest, {
     kernel: "saxpy",
+    device: "host:0",
+    fake: false,
+    outputs: [{ name: "y", dtype: "float32", shape: [5], file: y }],
     grid: [1, 1, 1],
     block: [256, 1, 1],
     sharedMemory: 0,
+    cooperative: false,
     repeats: 1,
     bytes: 60,
   });
   assert(medianMilliseconds as number > 0);
   const rate = 60 / (medianMilliseconds as number / 1000);
   assert(Math.abs(bytesPerSecond as number - rate) <= 1e-6 * rate);
+});
+
+Deno.test("`run` takes the only kernel, generated inputs and null, and prints the outputs", async () => {
+  using folder = new TemporaryDirectory();
+  const text = `
+    __constant__ float table[3];
+    __global__ void only(const float* x, float* y, const int* none, int n) {
+      int i = blockIdx.x * blockDim.x + threadIdx.x;
+      if (i < n) y[i] = 2 * x[i] + table[i % 3] + (none == nullptr ? 0 : 1000);
+    }`;
+  const source = folder.file(new TextEncoder().encode(text), "only.cu");
+  const args = ["arange:float32[2,3]", "out:float32[2,3]", "null", "6"];
+  const { code, stdout } = await run([...args, "--set", "table=float32:[0.5,0,-1]"], source);
+  assertEquals(code, 0);
+  assertStringIncludes(stdout, "y: float32[2,3]\n[[0.5 2.  3. ]\n [6.5 8.  9. ]]\n\nonly: ");
+  const { outputs } = await report(args, (words) => run(words, source));
+  assertEquals(outputs, [{
+    name: "y",
+    dtype: "float32",
+    shape: [2, 3],
+    values: [0, 2, 4, 6, 8, 10],
+  }]);
+  await assertFails(2, (words) => run([...args, ...words], source), [
+    [["--set", "table"], "NAME=ARRAY"],
+    [["--set", "table=float32:[1]"], "an array of the 12 bytes of table: it is"],
+    [["--set", "other=float32:[1]"], "other"],
+  ]);
+  const infinite = await report(
+    ["only", "float32:[inf]", "out:float32[1]", "null", "1"],
+    (words) => run(words, source),
+  );
+  assertEquals((infinite["outputs"] as { values: unknown }[])[0]!.values, ["Infinity"]);
+});
+
+Deno.test("`run --cooperative` launches a kernel that synchronizes its grid", async () => {
+  using folder = new TemporaryDirectory();
+  const text = `#include <cooperative_groups.h>
+    __global__ void ring(int* y) {
+      y[blockIdx.x] = blockIdx.x;
+      cooperative_groups::this_grid().sync();
+      int next = y[(blockIdx.x + 1) % gridDim.x];
+      cooperative_groups::this_grid().sync();
+      y[blockIdx.x] = next;
+    }`;
+  const source = folder.file(new TextEncoder().encode(text), "ring.cu");
+  const args = ["out:int32[3]", "--grid", "3", "--block", "1"];
+  const { code, stdout } = await run([...args, "--cooperative"], source);
+  assertEquals(code, 0);
+  assertStringIncludes(stdout, "y: int32[3]\n[1 2 0]\n");
+  // The failure loses the device to its process.
+  const { code: failed } = await runCommandLine(["run", source, ...args, "--device", device.label]);
+  assertEquals(failed, 1);
+});
+
+Deno.test("`run --instance` compiles an instance, and labels a fake device", async () => {
+  const fill = "fill<int>(int* out, int value, size_t n)";
+  const args = [fill, "out:int32[2]", "7", "2", "--instance", "fill<int>"];
+  const fakes = { GRIDSTRIDE_CACHE_DIR: cache, GRIDSTRIDE_FAKE: "1GiB@8.9" };
+  const { stdout } = await runCommandLine(["run", SOURCE, ...args], fakes);
+  assertStringIncludes(stdout, "out: int32[2]\n[7 7]\n\nfill<int> on host:0 (fake): ");
+  const json = await runCommandLine(["run", SOURCE, ...args, "--json"], fakes);
+  assertEquals(JSON.parse(json.stdout).fake, true);
+});
+
+Deno.test("`run --timeout` ends a kernel of a host device, with its name", async () => {
+  using folder = new TemporaryDirectory();
+  const text = "__global__ void endless(volatile int* x) { while (x[0] == 0) {} }";
+  const source = folder.file(new TextEncoder().encode(text), "endless.cu");
+  const args = ["zeros:int32[1]", "--timeout", "200", "--device", "host"];
+  const { code, stdout, stderr } = await runCommandLine(["run", source, ...args]);
+  assertEquals([code, stdout], [1, ""]);
+  assertStringIncludes(stderr, "endless");
+  assertStringIncludes(stderr, "cudaErrorLaunchTimeout");
+  await assertFails(2, (words) => run(words, source), [
+    [["zeros:int32[1]", "--timeout", "0"], "Cannot use --timeout as it must be an integer in 1.."],
+  ]);
 });
 
 Deno.test("`run --repeat` writes the result of one launch", async () => {
@@ -141,7 +221,7 @@ Deno.test("`run` exits with 2 for arguments that do not match the kernel", async
     [[SAXPY, "1", `@${FIXTURE}`, out, "4", "--block", "2048"], "2048"],
     [[SAXPY, "1", `@${FIXTURE}`, out, "4", "--block", "8,8"], "--grid"],
     [[SAXPY, "1", `@${FIXTURE}`, out, "4", "--repeat", "0"], "--repeat"],
-    [[], "signature"],
+    [[], "exactly one: it has the kernels saxpy, shape, reverse, chatter, fault"],
   ]);
   assertEquals([...Deno.readDirSync(folder.path)].map(({ name }) => name), ["d.npy"]);
 });

@@ -133,7 +133,10 @@ Deno.test("`tune` refuses invalid options and files", async () => {
       '"WARP" is neither a number, an operator nor one of ROUNDS, elements',
     ],
     [[...right, ...rounds, "--repeat", "0"], "--repeat"],
-    [[], "the signature of the kernel is missing"],
+    [
+      [...right, "--tune", "block=64,128"],
+      "Cannot tune block as neither the source nor --block, --grid and --shared use it",
+    ],
   ]);
   await assertFails(1, tune, [
     [[...right, ...rounds, "--block", "1,2"], "Cannot launch without --grid"],

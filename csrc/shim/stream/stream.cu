@@ -119,12 +119,6 @@ namespace gridstride {
 
 HandleTable<Event> events;
 
-namespace {
-
-std::atomic<uint64_t> records{0};
-
-}  // namespace
-
 void Event::end() const {
   make_current(device);
   GS_CALL(cudaEventDestroy, event);
@@ -160,8 +154,6 @@ int32_t gs_event_record(void) {
     require(event->device == stream->device, GS_ERROR_FOREIGN);
     make_current(stream->device);
     GS_CALL(cudaEventRecord, event->event, stream->stream);
-    event->stream.store(in.stream(), std::memory_order_relaxed);
-    event->record.store(records.fetch_add(1) + 1, std::memory_order_relaxed);
   });
 }
 

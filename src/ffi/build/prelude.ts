@@ -9,6 +9,7 @@
  * @module
  */
 
+import { formatBytes } from "../describe_value.ts";
 import { dirname, join } from "node:path";
 import type { EnvironmentReader } from "../granted_environment.ts";
 import { install, installText, removeIfPresent } from "./atomic_install.ts";
@@ -167,10 +168,10 @@ export async function precompilePrelude(
       throw new PreludeProblem("the headers changed meanwhile");
     }
     await installText(record, recordText(basis, directory));
-    const megabytes = (await Deno.stat(compiled)).size / 1e6;
+    const size = formatBytes((await Deno.stat(compiled)).size);
     const seconds = ((performance.now() - start) / 1000).toFixed(1);
     settings.progress(
-      `host kernels' headers, precompiled  ${seconds} s, ${megabytes.toFixed(1)} MB in ` +
+      `host kernels' headers, precompiled  ${seconds} s, ${size} in ` +
         directory,
     );
   } catch (error) {

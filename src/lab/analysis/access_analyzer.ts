@@ -4,7 +4,6 @@
  * @module
  */
 
-import { displayAs } from "../../ffi/display.ts";
 import { accessAdvice, bankAdvice } from "./access_advice.ts";
 import { AccessPattern } from "./access_pattern.ts";
 import {
@@ -95,14 +94,7 @@ export class AccessAnalyzer {
     };
     const bank = bankAdvice(figures, this.#geometry);
     const advice = [accessAdvice(figures, this.#geometry), bank].filter((each) => each !== "");
-    this.#report = { ...figures, advice: advice.join(" "), bankAdvice: bank };
-    return displayAs(this.#report, "AccessReport", {
-      pattern: ({ kind, stride }) => stride === null ? kind : `${kind}, stride ${stride}`,
-      accesses: ({ count }) => count,
-      sectors: ({ sectors }) => sectors,
-      efficiency: ({ efficiency }) => efficiency,
-      bankConflicts: ({ bankConflicts }) => bankConflicts,
-    }, { more: { advice: ({ advice }) => advice } });
+    return this.#report = { ...figures, advice: advice.join(" "), bankAdvice: bank };
   }
 }
 

@@ -17,6 +17,7 @@
  */
 
 export { parseByteSize } from "../../hardware/byte_size.ts";
+export { formatBytes } from "../../ffi/describe_value.ts";
 
 export { type PoolHistory, recordHistory } from "./pool_snapshot.ts";
 export { type PoolRecording, recordTrace } from "./pool_recording.ts";

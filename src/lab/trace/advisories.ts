@@ -4,6 +4,7 @@
  * @module
  */
 
+import { formatBytes } from "../../ffi/describe_value.ts";
 import type { Occupancy } from "../../launch/occupancy.ts";
 import {
   type CopyRecord,
@@ -66,14 +67,10 @@ function percent(share: number): string {
   return `${figure.format(share * 100)} %`;
 }
 
-function size(bytes: number): string {
-  const units = ["bytes", "kB", "MB", "GB", "TB"];
-  const power = Math.min(4, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));
-  return `${figure.format(bytes / 1000 ** power)} ${units[power]}`;
-}
-
 function rate(bytesPerSecond: number): string {
-  return `${size(bytesPerSecond)}/s`;
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  const power = Math.min(4, Math.max(0, Math.floor(Math.log10(Math.max(1, bytesPerSecond)) / 3)));
+  return `${figure.format(bytesPerSecond / 1000 ** power)} ${units[power]}/s`;
 }
 
 /**
@@ -158,7 +155,9 @@ function transferWords(transfers: readonly CopyRecord[]): string {
     if (copies.length === 0) return [];
     const bytes = copies.reduce((sum, copy) => sum + copy.bytes, 0);
     const time = copies.reduce((sum, copy) => sum + copy.duration, 0);
-    return [`${size(bytes)} ${words}${time === 0 ? "" : ` at ${rate(bytes / (time / 1000))}`}`];
+    return [
+      `${formatBytes(bytes)} ${words}${time === 0 ? "" : ` at ${rate(bytes / (time / 1000))}`}`,
+    ];
   }).join(", ");
 }
 
@@ -185,7 +184,7 @@ function* smallCopies({ statistics }: TraceRecording): Generator<Advisory> {
       code: "small-copies",
       subject: way,
       message: `${count.format(small.copies)} of ${count.format(copies)} copies ${words} have at` +
-        ` most 64 KiB, ${size(small.bytes / small.copies)} on average, and reach` +
+        ` most 64 KiB, ${formatBytes(small.bytes / small.copies)} on average, and reach` +
         ` ${rate(small.bytesPerSecond)}: combine them into larger copies`,
     };
   }
@@ -201,9 +200,13 @@ function* allocationChurn({ statistics }: TraceRecording): Generator<Advisory> {
     code: "allocation-churn",
     subject: null,
     message:
-      `The pools took ${size(grownBytes)} from the device in ${count.format(growths)} calls and` +
+      `The pools took ${formatBytes(grownBytes)} from the device in ${
+        count.format(growths)
+      } calls and` +
       ` returned memory in ${count.format(shrinks)}, but never held more than` +
-      ` ${size(peakReserved)}: ${size(again)} were taken again. Reuse buffers, or let the pool` +
+      ` ${formatBytes(peakReserved)}: ${
+        formatBytes(again)
+      } were taken again. Reuse buffers, or let the pool` +
       " keep more memory: maxCachedBytes, cleanupInterval",
   };
 }

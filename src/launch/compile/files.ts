@@ -5,7 +5,11 @@
  */
 
 import { CacheDirectoryError } from "../../ffi/cache_directory.ts";
-import { mayRead } from "../../ffi/granted_environment.ts";
+
+/** Whether this process may read a path without a prompt. */
+export function mayRead(path: string): boolean {
+  return Deno.permissions.querySync({ name: "read", path }).state === "granted";
+}
 
 /**
  * Whether an error is the file system's (full, read-only, gone, not permitted) or about the owner of

@@ -4,11 +4,9 @@
  * @module
  */
 
-import { displayAs } from "../../ffi/display.ts";
-import { formatBytes } from "../../hardware/byte_size.ts";
 import { requireObject } from "../../ffi/arguments.ts";
 import { OutOfMemoryError } from "../../ffi/cuda_error.ts";
-import { describeValue } from "../../ffi/describe_value.ts";
+import { describeValue, formatBytes } from "../../ffi/describe_value.ts";
 import { logger } from "../../ffi/logging.ts";
 import type { AllocationLadder } from "./allocation_ladder.ts";
 import type { BlockPool } from "./block_pool.ts";
@@ -90,8 +88,10 @@ export class LeakReport {
     const age = this.olderThan === null ? "" : ` older than ${duration(this.olderThan)}`;
     if (this.count === 0) return `No live buffers${age} on ${this.device}`;
     return [
-      `${counted(this.count, "live buffer")}${age} on ${this.device}: ${this.requested} bytes, ` +
-      `which take up ${this.bytes}`,
+      `${counted(this.count, "live buffer")}${age} on ${this.device}: ${
+        formatBytes(this.requested)
+      }, ` +
+      `which take up ${formatBytes(this.bytes)}`,
       "By site:",
       ...this.sites.slice(0, MAX_SITES).map(siteText),
       ...restOf(this.sites.length, MAX_SITES),
@@ -101,15 +101,6 @@ export class LeakReport {
     ].join("\n");
   }
 }
-
-displayAs(LeakReport.prototype, "LeakReport", {
-  device: ({ device }) => device,
-  buffers: ({ count }) => count,
-  requested: ({ requested }) => formatBytes(requested),
-  olderThan: ({ olderThan }) => olderThan ?? undefined,
-  sites: ({ sites }) => sites.length,
-  largest: ({ sites: [largest] }) => largest?.site?.replace(/\n[^]*$/, "").trim(),
-}, { more: { report: String } });
 
 /**
  * Reports the live buffers of a pool. Makes no native call.

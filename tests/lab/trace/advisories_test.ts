@@ -57,7 +57,7 @@ Deno.test("traceAdvisories() reports transfer-bound when copies precede kernels"
   const recording = recordingOfWork(copyAt(0, 30, 300e6), kernelAt(30, 20));
   const text = message(recording);
   assertStringIncludes(text, "only copied for 30 ms (60 %) of 50 ms");
-  assertStringIncludes(text, "300 MB from the host to the device at 10 GB/s");
+  assertStringIncludes(text, "286.1 MiB from the host to the device at 10 GB/s");
 });
 
 Deno.test("traceAdvisories() omits transfer-bound when the copies overlap with kernels", () => {
@@ -97,7 +97,7 @@ Deno.test("traceAdvisories() reports small-copies when most copies of a directio
     bytesPerSecond: 409.6e6,
   });
   const text = message(recordingOfCopies("deviceToHost", { copies: 150, small: small(120) }));
-  for (const part of ["120 of 150 copies from the device", "4.1 kB on average", "410 MB/s"]) {
+  for (const part of ["120 of 150 copies from the device", "4 KiB on average", "410 MB/s"]) {
     assertStringIncludes(text, part);
   }
   assertEquals(codes(recordingOfCopies("peer", { copies: 99, small: small(99) })), []);
@@ -114,7 +114,13 @@ Deno.test("traceAdvisories() reports allocation-churn when a pool returns memory
   };
   const text = message(recordingOfMemory(churning));
   for (
-    const part of ["took 12 GB", "400 calls", "399", "more than 1 GB", "11 GB were taken again"]
+    const part of [
+      "took 11.2 GiB",
+      "400 calls",
+      "399",
+      "more than 953.7 MiB",
+      "10.2 GiB were taken again",
+    ]
   ) {
     assertStringIncludes(text, part);
   }

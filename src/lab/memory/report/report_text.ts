@@ -4,10 +4,10 @@
  * @module
  */
 
-import { formatBytes } from "../../../hardware/byte_size.ts";
 import type { BlockState, MemorySnapshot } from "../snapshot/memory_snapshot.ts";
 import {
   formatAddress,
+  formatBytes,
   formatCount,
   formatDuration,
   formatShare,

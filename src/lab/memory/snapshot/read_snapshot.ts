@@ -6,7 +6,6 @@
  * @module
  */
 
-import { displaySnapshot } from "../report/memory_report.ts";
 import {
   type MemorySnapshot,
   SNAPSHOT_FORMAT,
@@ -61,7 +60,7 @@ export function readSnapshot(file: Uint8Array | string): MemorySnapshot {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new SnapshotError("", `must be JSON: ${reason}`, { cause });
   }
-  return displaySnapshot(validateSnapshot(value));
+  return validateSnapshot(value);
 }
 
 /**

@@ -1,4 +1,3 @@
-import { formatBytes } from "../../../../src/hardware/byte_size.ts";
 import {
   assert,
   assertEquals,
@@ -13,6 +12,7 @@ import {
 } from "../../../../src/lab/memory/mod.ts";
 import {
   formatAddress,
+  formatBytes,
   formatCount,
   formatDuration,
   formatShare,

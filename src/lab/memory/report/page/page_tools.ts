@@ -9,8 +9,7 @@ import type {
   MemorySnapshot,
   TIMELINE_ACTIONS,
 } from "../../snapshot/memory_snapshot.ts";
-import { formatBytes } from "../../../../hardware/byte_size.ts";
-import { formatCount, innermostFrame } from "../quantities.ts";
+import { formatBytes, formatCount, innermostFrame } from "../quantities.ts";
 
 export interface PageData
   extends Pick<MemorySnapshot, "streams" | "sites" | "segments" | "timeline"> {

@@ -5,10 +5,10 @@
  * @module
  */
 
-import { formatBytes } from "../../../../hardware/byte_size.ts";
 import type { SnapshotBlock } from "../../snapshot/memory_snapshot.ts";
 import {
   formatAddress,
+  formatBytes,
   formatCount,
   formatDuration,
   formatShare,

@@ -9,8 +9,7 @@
  */
 
 import type { SnapshotTimeline } from "../../snapshot/memory_snapshot.ts";
-import { formatBytes } from "../../../../hardware/byte_size.ts";
-import { formatAddress, formatCount, innermostFrame } from "../quantities.ts";
+import { formatAddress, formatBytes, formatCount, innermostFrame } from "../quantities.ts";
 import { liveBySite } from "./history.ts";
 import {
   announce,
