@@ -7,6 +7,7 @@
 import { lockProperties, requireInstance, requireObject } from "../ffi/arguments.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
 import type { Stream } from "../stream/stream.ts";
+import { captureOf, isCapturing } from "../stream/running_captures.ts";
 import { type Allocation, frees } from "./allocation.ts";
 import { copyInto, copyOut, copyOutSync, streamFor } from "./buffer_copy.ts";
 import {
@@ -25,6 +26,7 @@ import type { PinnedBuffer } from "./pinned_buffer.ts";
 import { readWait } from "./pool/allocation_queue.ts";
 import type { BlockPool } from "./pool/block_pool.ts";
 import { poolOf } from "./pool/device_pools.ts";
+import type { Lease } from "./pool/dropped_buffers.ts";
 
 /** The owner of a buffer's memory. */
 type Origin =
@@ -60,6 +62,10 @@ export let launchAddress: (value: object, context: object, stream: Stream | unde
 /**
  * Typed memory on a device, made by `device.allocate()` and `device.upload()`.
  *
+ * Keep the buffer as long as its memory is used. Free it by `using` or `free()`. Memory of a dropped
+ * buffer is freed too, but not before the garbage collector has run. Pools that track memory log such
+ * a buffer as a leak.
+ *
  * A view made by {@linkcode DeviceBuffer.view} or {@linkcode DeviceBuffer.as} owns nothing and ends
  * with its buffer.
  *
@@ -85,6 +91,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   // The pool's count of frees by address at the last check: such a free may have ended this buffer.
   #addressFrees: number;
   #lastUse: Stream | undefined = undefined;
+  #lease: Lease | undefined;
 
   private constructor(
     key: symbol,
@@ -103,6 +110,9 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     this.#origin = origin;
     this.#stream = stream;
     this.#addressFrees = origin.kind === "block" ? origin.pool.addressFrees : 0;
+    if (origin.kind === "block" && origin.block !== 0) {
+      this.#lease = origin.pool.dropped.lease(origin.block);
+    }
     // No property of its own can hide a getter below.
     Object.preventExtensions(this);
   }
@@ -123,7 +133,9 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
       const buffer = value as DeviceBuffer;
       const root = buffer.#root();
       if (buffer.#context !== context || root.#isFreed()) return -1;
-      if (stream !== undefined && stream !== root.#stream) buffer.recordStream(stream);
+      if (stream !== undefined && (stream !== root.#stream || isCapturing())) {
+        buffer.recordStream(stream);
+      }
       return buffer.#address();
     };
     lockProperties(this.prototype, "context", "dtype", "length", "byteLength", "address");
@@ -258,9 +270,13 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
    */
   recordStream(stream: Stream): void {
     const root = this.#root();
-    if (stream === root.#stream || stream === root.#lastUse) return;
-    requireSameLibrary(stream, this.context);
+    const isKnown = stream === root.#stream || stream === root.#lastUse;
+    if (isKnown && !isCapturing()) return;
+    requireSameLibrary(stream, this.#context);
     void this.address;
+    // The graph uses the memory at each of its launches, even if the program drops the buffer.
+    captureOf(stream)?.keep(root, (launched) => root.disposed || root.recordStream(launched));
+    if (isKnown) return;
     const origin = root.#origin;
     if (origin.kind !== "block" || origin.block === 0) return;
     origin.pool.use(origin.block, stream);
@@ -366,6 +382,11 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     if (origin.kind !== "block" || this.#isFreed()) return;
     this.#freed = true;
     frees.count++;
+    const lease = this.#lease;
+    if (lease !== undefined) {
+      this.#lease = undefined;
+      origin.pool.dropped.takeBack(origin.block, lease);
+    }
     origin.pool.free(origin.block);
   }
 
@@ -430,9 +451,7 @@ function bufferOfBlock<D extends DType>(
   length: number,
   stream: Stream,
 ): DeviceBuffer<D> {
-  const buffer = makeBuffer(context, dtype, length, { kind: "block", pool, block }, stream);
-  if (pool.tracker !== undefined && block !== 0) pool.tracker.watch(buffer, block);
-  return buffer;
+  return makeBuffer(context, dtype, length, { kind: "block", pool, block }, stream);
 }
 
 /** Makes a buffer of memory outside the pools. */

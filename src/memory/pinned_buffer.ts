@@ -7,13 +7,31 @@
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { giveBack } from "../ffi/give_back.ts";
+import { logger } from "../ffi/logging.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
+import { captureOf } from "../stream/running_captures.ts";
 import { streamFor } from "./buffer_copy.ts";
 import type { CopyOptions } from "./buffer_options.ts";
 import { DeviceBuffer } from "./device_buffer.ts";
 import { bytesPerElement, type DType, type TypedArrayOf, typedArrayOver } from "./dtype.ts";
 import { enqueueFromPinned, enqueueToPinned } from "./enqueued_copy.ts";
 import { MAX_SLAB_BYTES, PinnedSlab } from "./staging.ts";
+
+/**
+ * Releases the slabs of dropped buffers. It waits for their work with this thread blocked, because a
+ * pending wait on another thread would keep the program from capturing a stream at any time.
+ */
+const dropped = new FinalizationRegistry<PinnedSlab>((slab) => {
+  const { context } = slab;
+  try {
+    giveBack(context, () => slab[Symbol.dispose](), () => context.release());
+  } catch (error) {
+    logger("memory").error("{label}: cannot release a dropped pinned buffer: {error}", {
+      label: context.label,
+      error,
+    });
+  }
+});
 
 /**
  * Typed pinned host memory, made by `device.allocatePinned()`. The device copies it at full speed
@@ -78,6 +96,7 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
     this.length = length;
     this.array = typedArrayOver(dtype, this.#slab.bytes.buffer, 0, length);
     Object.freeze(this);
+    dropped.register(this, this.#slab, this);
   }
 
   /** Whether the memory is unpinned. */
@@ -122,6 +141,7 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
   [Symbol.dispose](): void {
     if (this.#slab.disposed) return;
     giveBack(this.context, () => this.#slab[Symbol.dispose](), () => this.context.release());
+    dropped.unregister(this);
   }
 
   #plan(
@@ -149,6 +169,7 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
     const size = bytesPerElement(this.dtype);
     const stream = streamFor(device.context, options.stream);
     device.recordStream(stream);
+    captureOf(stream)?.keep(this, () => void this);
     return {
       stream,
       address: device.address + deviceOffset * size,

@@ -30,6 +30,7 @@ export class RunningCapture {
   readonly id: number;
   /** Graphs launched on the captured streams, which become part of the graph. */
   readonly children: Set<Graph> = new Set();
+  readonly #kept = new Map<object, (stream: Stream) => unknown>();
   readonly #endings: ((graph: Graph | undefined) => void)[] = [];
 
   /** Makes the record of a capture that has begun. */
@@ -47,6 +48,25 @@ export class RunningCapture {
   /** Registers a function to call at the end with the graph, or `undefined` after a failure. */
   onEnd(act: (graph: Graph | undefined) => void): void {
     this.#endings.push(act);
+  }
+
+  /**
+   * Keeps memory that the captured work uses reachable as long as the graph.
+   *
+   * @param launched Refers to the memory; called with each stream that the graph is launched on.
+   */
+  keep(memory: object, launched: (stream: Stream) => unknown): void {
+    if (this.#kept.size === 0) {
+      this.onEnd((graph) => {
+        // The record of a capture outlives it.
+        const listeners = [...this.#kept.values()];
+        this.#kept.clear();
+        graph?.onLaunch((stream) => {
+          for (const notify of listeners) notify(stream);
+        });
+      });
+    }
+    this.#kept.set(memory, launched);
   }
 
   /** Removes and returns the registered functions. */

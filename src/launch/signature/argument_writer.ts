@@ -14,6 +14,7 @@ import { launchAddress } from "../../memory/device_buffer.ts";
 import { mayAddress } from "../../memory/pool/device_pools.ts";
 import { bytesPerElement, integerRange } from "../../memory/dtype.ts";
 import { frees } from "../../memory/allocation.ts";
+import { isCapturing } from "../../stream/running_captures.ts";
 import type { Stream } from "../../stream/stream.ts";
 import { isDeviceMemory, type MemoryLocation, type ReadonlyDeviceMemory } from "./device_memory.ts";
 import { bitsOf, encodingError, type EncodingProblem, tryEncode } from "./encoding.ts";
@@ -234,7 +235,8 @@ export class ArgumentWriter {
   /** Freed memory is reused at once on its own stream, so it must know the others that use it. */
   #record(memory: ReadonlyDeviceMemory): void {
     const { stream } = memory;
-    if (stream !== undefined && this.#stream !== undefined && stream !== this.#stream) {
+    if (stream === undefined || this.#stream === undefined) return;
+    if (stream !== this.#stream || isCapturing()) {
       memory.recordStream?.(this.#stream);
     }
   }

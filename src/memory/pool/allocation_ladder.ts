@@ -249,6 +249,10 @@ export class AllocationLadder {
   *climb(request: BlockRequest): Generator<Mark, number> {
     const { counters, settings, streams, upstream } = this.#pool;
     counters.count("retries");
+    if (this.#pool.dropped.reclaim()) {
+      const reclaimed = this.find(request);
+      if (reclaimed !== 0) return reclaimed;
+    }
     let live: number;
     do {
       live = counters.allocatedBytes;

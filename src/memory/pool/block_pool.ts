@@ -12,6 +12,7 @@ import { AllocationLadder, type BlockRequest } from "./allocation_ladder.ts";
 import { AllocationQueue, type AllocationWait } from "./allocation_queue.ts";
 import { BlockTable, LARGE, LIVE, SMALL, UNIT } from "./block_table.ts";
 import { AllocationSites, BlockTracker, StreamNames } from "./block_tracker.ts";
+import { DroppedBuffers } from "./dropped_buffers.ts";
 import { BlockCache, FreeBlocks } from "./free_blocks.ts";
 import { MAX_SMALL } from "./free_index.ts";
 import { GuardedBlocks } from "./guarded_blocks.ts";
@@ -46,6 +47,7 @@ export class BlockPool {
   readonly cache: BlockCache = new BlockCache(this.table, this.counters);
   readonly segmentTable: (Segment | undefined)[] = [];
   readonly streams: PoolStreams;
+  readonly dropped: DroppedBuffers = new DroppedBuffers(this);
   readonly sites: AllocationSites;
   readonly names: StreamNames = new StreamNames();
   readonly tracker: BlockTracker | undefined;
@@ -255,6 +257,7 @@ export class BlockPool {
       throw refuse(`, which is ${inside}`);
     }
     this.#freedByAddress.set(block, this.addressFrees++);
+    this.dropped.forget(block);
     this.free(block);
   }
 

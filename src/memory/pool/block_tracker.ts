@@ -8,7 +8,6 @@
  * @module
  */
 
-import { logger } from "../../ffi/logging.ts";
 import type { BlockPool } from "./block_pool.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
 import type { PoolObserver } from "./pool_observer.ts";
@@ -144,28 +143,19 @@ interface TrackedBlock {
   readonly site: CapturedSite;
 }
 
-/** Age, stream and allocation site of every block, and buffers that were lost without a free. */
+/** Age, stream and allocation site of every block. */
 export class BlockTracker implements PoolObserver {
   readonly #pool: BlockPool;
   // By block number.
   readonly #since: number[] = [];
   readonly #streamOf: number[] = [];
   readonly #siteOf: (CapturedSite | undefined)[] = [];
-  readonly #lost = new Set<CapturedSite>();
   #unresolved: TrackedBlock[] = [];
   #maxUnresolved = MIN_UNRESOLVED;
   #isScheduled = false;
-  readonly #registry: FinalizationRegistry<TrackedBlock>;
-  #collected = 0;
 
   constructor(pool: BlockPool) {
     this.#pool = pool;
-    this.#registry = new FinalizationRegistry((tracked) => this.#noteCollected(tracked));
-  }
-
-  /** The number of buffers collected as garbage without a free. */
-  get collected(): number {
-    return this.#collected;
   }
 
   allocated(block: number, stream: MemoryStream): void {
@@ -186,8 +176,6 @@ export class BlockTracker implements PoolObserver {
 
   freed(block: number): void {
     this.#since[block] = performance.now();
-    const site = this.#siteOf[block];
-    if (site !== undefined) this.#lost.delete(site);
   }
 
   /** Milliseconds since the block was allocated or, if it is not live, freed. */
@@ -201,34 +189,6 @@ export class BlockTracker implements PoolObserver {
 
   streamOf(block: number): number {
     return this.#streamOf[block]!;
-  }
-
-  /** Whether the buffer of a live block was collected as garbage. */
-  isLost(block: number): boolean {
-    return this.#lost.has(this.siteOf(block));
-  }
-
-  /**
-   * Logs a warning if a buffer is collected as garbage while its block is live. The block is not
-   * freed, because a garbage collector knows nothing of streams.
-   */
-  watch(buffer: WeakKey, block: number): void {
-    this.#registry.register(buffer, { block, site: this.siteOf(block) });
-  }
-
-  #noteCollected({ block, site }: TrackedBlock): void {
-    // The number may name another block by now.
-    if (this.#siteOf[block] !== site || !this.#pool.isLive(block)) return;
-    this.#collected++;
-    this.#lost.add(site);
-    logger("memory").warn(
-      "{device}: a buffer of {bytes} bytes was collected without having been freed, so that its memory stays taken; allocated at {site}",
-      {
-        device: this.#pool.upstream.label,
-        bytes: this.#pool.table.requested(block),
-        site: site.frame,
-      },
-    );
   }
 
   /** Resolves the stacks of blocks that outlive the task; most do not. */

@@ -30,8 +30,6 @@ export interface LiveBuffer {
   readonly stream: string;
   /** The stack of its allocation, innermost frame first; `null` unless memory is tracked. */
   readonly site: string | null;
-  /** Whether its `DeviceBuffer` was collected as garbage; then nothing can free it. */
-  readonly collected: boolean;
 }
 
 type LeakSite = LeakReport["sites"][number];
@@ -58,6 +56,8 @@ export class LeakReport {
   readonly bytes: number;
   /** Their requested bytes. */
   readonly requested: number;
+  /** Buffers dropped without `free()` so far; their memory is free again. */
+  readonly dropped: number;
   /** The buffers, oldest first. */
   readonly buffers: readonly LiveBuffer[];
   /** The allocation sites, largest first. */
@@ -73,10 +73,16 @@ export class LeakReport {
   }[];
 
   /** Adds buffers up. */
-  constructor(device: string, olderThan: number | undefined, buffers: readonly LiveBuffer[]) {
+  constructor(
+    device: string,
+    olderThan: number | undefined,
+    buffers: readonly LiveBuffer[],
+    dropped = 0,
+  ) {
     this.device = device;
     this.olderThan = olderThan ?? null;
     this.count = buffers.length;
+    this.dropped = dropped;
     this.bytes = buffers.reduce((sum, { bytes }) => sum + bytes, 0);
     this.requested = buffers.reduce((sum, { requested }) => sum + requested, 0);
     this.buffers = buffers.toSorted((a, b) => (b.age ?? 0) - (a.age ?? 0) || a.address - b.address);
@@ -86,12 +92,16 @@ export class LeakReport {
   /** The report as text, with at most 10 sites and 20 buffers. */
   toString(): string {
     const age = this.olderThan === null ? "" : ` older than ${duration(this.olderThan)}`;
-    if (this.count === 0) return `No live buffers${age} on ${this.device}`;
+    const dropped = this.dropped === 0
+      ? []
+      : [`${counted(this.dropped, "buffer")} dropped without free() so far`];
+    if (this.count === 0) return [`No live buffers${age} on ${this.device}`, ...dropped].join("\n");
     return [
       `${counted(this.count, "live buffer")}${age} on ${this.device}: ${
         formatBytes(this.requested)
       }, ` +
       `which take up ${formatBytes(this.bytes)}`,
+      ...dropped,
       "By site:",
       ...this.sites.slice(0, MAX_SITES).map(siteText),
       ...restOf(this.sites.length, MAX_SITES),
@@ -129,7 +139,7 @@ export function checkLeaks(
   }
   const buffers = [...walkLive(pool)].map((block) => describe(pool, block))
     .filter(({ age }) => olderThan === undefined || age! > olderThan);
-  return new LeakReport(pool.upstream.label, olderThan, buffers);
+  return new LeakReport(pool.upstream.label, olderThan, buffers, pool.dropped.count);
 }
 
 /** Logs the live buffers of a pool that is disposed, if it tracks memory. */
@@ -205,7 +215,6 @@ function describe(pool: BlockPool, { number, bytes, requested, stream }: BlockVi
     age: tracker?.ageOf(number) ?? null,
     stream: names.nameOf(tracker?.streamOf(number) ?? owner),
     site: tracker?.siteOf(number).text ?? null,
-    collected: tracker?.isLost(number) ?? false,
   };
 }
 
@@ -217,13 +226,12 @@ function siteText({ site, count, requested }: LeakSite): string {
   ].join("\n");
 }
 
-function bufferText({ address, requested, age, stream, site, collected }: LiveBuffer): string {
+function bufferText({ address, requested, age, stream, site }: LiveBuffer): string {
   return [
     `  0x${address.toString(16)}: ${requested} bytes`,
     age === null ? "" : `, ${duration(age)} old`,
     `, ${stream === "default" ? "default stream" : stream}`,
     site === null ? "" : `, at ${innermostOf(site)}`,
-    collected ? ", collected without having been freed" : "",
   ].join("");
 }
 
