@@ -72,7 +72,7 @@ Deno.test("user_source.h reports unsupported features by name", async () => {
     assert(!success, compiler);
     for (
       const message of [
-        "the host device runs no PTX: leave inline assembly to #if !defined(__CUDASIM__)",
+        "the host device runs no PTX here: leave it to #if !defined(__CUDASIM__)",
         "the host device has no textures: tex2D() needs a GPU",
         "the host device has no textures: tex1Dfetch() needs a GPU",
         "the host device has no surfaces: surf2Dwrite() needs a GPU",

@@ -81,6 +81,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/host/include/gridstride/load_store.h",
   "csrc/host/include/gridstride/math_functions.h",
   "csrc/host/include/gridstride/module_table.h",
+  "csrc/host/include/gridstride/ptx_functions.h",
   "csrc/host/include/gridstride/qualifiers.h",
   "csrc/host/include/gridstride/register_names.h",
   "csrc/host/include/gridstride/runtime_api.h",

@@ -12,6 +12,7 @@ import type { NativeLibrary } from "../../ffi/library.ts";
 import { type EnvironmentReader, environmentReader } from "../../ffi/granted_environment.ts";
 import { noteCompiler, notedCompiler } from "../cache/kernel_cache.ts";
 import { rewriteDynamicShared } from "../source/dynamic_shared.ts";
+import { rewriteInlinePtx } from "../source/inline_ptx.ts";
 import { readSource } from "../source/source_context.ts";
 import { CompileError, CompilerUnavailableError, warningText } from "./compile_error.ts";
 import {
@@ -162,7 +163,8 @@ export class HostCompiler implements Compiler {
     const source = join(directory, "source.cpp");
     const image = join(directory, "kernels");
     await Deno.mkdir(files.headers, { recursive: true });
-    for (const [name, text] of [...request.headers, ...rewriteDynamicShared(context)]) {
+    for (const [name, written] of [...request.headers, ...rewriteDynamicShared(context)]) {
+      const text = rewriteInlinePtx(written);
       const place = name === "" ? source : join(files.headers, name);
       await Deno.mkdir(dirname(place), { recursive: true });
       await Deno.writeTextFile(place, name === "" ? wrapperText(request, text) : text);

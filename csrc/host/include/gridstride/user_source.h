@@ -10,6 +10,7 @@
 #include "../cuda_runtime.h"
 #include "../stdio.h"
 #include "kernel_clock.h"
+#include "ptx_functions.h"
 #include "special_registers.h"
 
 // nvcc has included these too.
@@ -79,10 +80,11 @@ struct DynamicSharedMemory {
 
 // ---- inline PTX --------------------------------------------------------------------------------
 
-// The headers of this folder, and those of C libraries, spell theirs __asm__.
-#define asm                                                                                      \
-  static_assert(                                                                                 \
-      false, "the host device runs no PTX: leave inline assembly to #if !defined(__CUDASIM__)"); \
+// What compiles user files rewrites inline PTX to calls of ptx_functions.h. This is for headers
+// that it does not see. The headers of this folder, and those of C libraries, spell theirs __asm__.
+#define GS_HOST_NO_PTX(reason) static_assert(false, reason);
+#define asm                                                                                  \
+  GS_HOST_NO_PTX("the host device runs no PTX here: leave it to #if !defined(__CUDASIM__)") \
   __asm__
 
 // ---- textures and surfaces ---------------------------------------------------------------------
