@@ -189,7 +189,8 @@ Deno.test("The types of the standard library name functions of the stand-in", as
 
 Deno.test("Every task of deno.json names existing files", () => {
   const files = new Set(filesBelow());
-  for (const [name, command] of Object.entries(configuration().tasks)) {
+  for (const [name, { command, description }] of Object.entries(configuration().tasks)) {
+    assert(description.length > 10, `task ${name}`);
     const named = command.match(/[\w./-]+\.ts\b/g) ?? [];
     assertEquals(named.filter((file) => !files.has(file)), [], `task ${name}`);
   }

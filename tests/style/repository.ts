@@ -39,7 +39,7 @@ export interface Configuration {
   /** Its import map. */
   readonly imports: Readonly<Record<string, string>>;
   /** Its tasks. */
-  readonly tasks: Readonly<Record<string, string>>;
+  readonly tasks: Readonly<Record<string, { command: string; description: string }>>;
 }
 
 /** Reads `deno.json`. */
