@@ -5,12 +5,15 @@
  */
 
 import type { BuildRecord, LibraryKind } from "../ffi/library.ts";
-import { buildCommand, LibraryNotFoundError } from "../ffi/locate.ts";
+import { environmentReader } from "../ffi/granted_environment.ts";
+import { buildCommand, deniedLibrary, LibraryNotFoundError } from "../ffi/locate.ts";
 import { deviceVersions } from "../ffi/native_device.ts";
 import { openLibrary } from "../ffi/open_library.ts";
 import { detectBackends, preflight } from "../hardware/backends.ts";
 import type { BackendReport } from "../hardware/probe.ts";
 import { cudaVersionText } from "../hardware/device_information.ts";
+import { CompilerUnavailableError } from "../launch/compile/compile_error.ts";
+import { findHostProgram } from "../launch/compile/host_program.ts";
 import { checkEnvironment, environment, listDevices } from "../hardware/device_list.ts";
 
 /**
@@ -86,15 +89,30 @@ function reportPermissions(): Diagnosis["permissions"] {
   }));
 }
 
-function libraryProblem({ kind, path, attempts }: LibraryReport): Problem[] {
+/** The remedy for a library that cannot be opened: the first of permission, compiler and build. */
+function libraryFix({ kind, attempts }: LibraryReport, hasNvcc: boolean): string {
+  const denied = deniedLibrary(attempts);
+  if (denied !== undefined) return `Run again with --allow-ffi=${denied.path}`;
+  if (kind === "cuda" && !hasNvcc) {
+    return `Install the CUDA toolkit (nvcc) if there is a GPU, then run ${buildCommand()}`;
+  }
+  try {
+    findHostProgram("", environmentReader());
+    return `Run ${buildCommand()}`;
+  } catch (error) {
+    if (!(error instanceof CompilerUnavailableError)) throw error;
+    return `Install a C++17 compiler (g++ or clang++), then run ${buildCommand()}`;
+  }
+}
+
+function libraryProblem(report: LibraryReport, hasNvcc: boolean): Problem[] {
+  const { kind, path, attempts } = report;
   if (path !== null) return [];
   const tried = attempts.map((attempt) => `${attempt.path} (${attempt.reason})`).join("; ");
   return [{
     code: `no-${kind}-library`,
     message: `The ${kind} library cannot be opened: ${tried || "there is no place to look for it"}`,
-    fix: kind === "cuda"
-      ? `Install the CUDA toolkit (nvcc) if there is a GPU, then run ${buildCommand()}`
-      : `Install a C++17 compiler (g++ or clang++), then run ${buildCommand()}`,
+    fix: libraryFix(report, hasNvcc),
   }];
 }
 
@@ -143,16 +161,17 @@ export async function diagnose(): Promise<Diagnosis> {
   checkEnvironment();
   const libraries = [reportLibrary("cuda"), reportLibrary("host")];
   const backends = await detectBackends();
+  const toolkitVersion = backends.find(({ backend }) => backend === "cuda")?.toolkitVersion ?? null;
   const cuda = libraries[0]!.path === null ? undefined : openLibrary("cuda");
   return {
     ok: canOpen(),
     libraries,
     backends,
     driverVersion: cuda === undefined ? null : cudaVersionText(deviceVersions(cuda).driver),
-    toolkitVersion: backends.find(({ backend }) => backend === "cuda")?.toolkitVersion ?? null,
+    toolkitVersion,
     permissions: reportPermissions(),
     problems: [
-      ...libraries.flatMap(libraryProblem),
+      ...libraries.flatMap((library) => libraryProblem(library, toolkitVersion !== null)),
       ...await cudaProblem(libraries),
       ...deniedVariables(),
     ],

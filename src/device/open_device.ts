@@ -6,6 +6,7 @@
 
 import { requireInteger, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
+import { doctorCommand } from "../ffi/locate.ts";
 import { limitKernelTime, openDeviceContextNative } from "../ffi/native_device.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
@@ -96,7 +97,7 @@ function absence(kind: DeviceKind | undefined): string {
   const cause = status === 0
     ? "CUDA sees no device"
     : `counting devices returned CUDA code ${status}`;
-  return `Cannot open a cuda device as there is none: ${cause}. Run \`deno run -A jsr:@gridstride/cuda/cli doctor\``;
+  return `Cannot open a cuda device as there is none: ${cause}. Run ${doctorCommand()}`;
 }
 
 function select(selector: DeviceSelector): DeviceInfo {

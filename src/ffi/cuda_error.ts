@@ -5,7 +5,7 @@
  */
 
 import { formatBytes } from "./describe_value.ts";
-import { cudaErrorCode } from "./error_codes.ts";
+import { adviceFor, cudaErrorCode } from "./error_codes.ts";
 
 function sentence(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`;
@@ -73,16 +73,16 @@ export class CudaError extends Error {
     details:
       & Pick<CudaError, "action" | "code">
       & Partial<Pick<CudaError, "call" | "device" | "detail" | "cause">>,
-    advice?: string,
+    advice = adviceFor(details.code, details.device),
   ) {
     const code = cudaErrorCode(details.code);
     const options = details.cause === undefined ? {} : { cause: details.cause };
-    super(describe(details, code.name, advice ?? code.advice), options);
+    super(describe(details, code.name, advice), options);
     this.action = details.action;
     this.code = details.code;
     this.codeName = code.name;
     this.meaning = code.meaning;
-    this.advice = advice ?? code.advice;
+    this.advice = advice;
     this.sticky = code.sticky;
     this.call = details.call;
     this.device = details.device;

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { doctorCommand } from "./locate.ts";
 import { CUDA_RECORDS } from "./cuda_error_codes.ts";
 
 export interface CudaErrorCode {
@@ -124,12 +125,14 @@ const NVRTC_RECORDS = `
 
 const RETIRED = "No current CUDA returns this: update the NVIDIA driver, and rebuild the library.";
 const FAULT = "To find the fault run the program on the host device or under compute-sanitizer.";
+const HOST_FAULT = "The kernel, block and thread are above: check the indices and pointers there.";
 const STICKY = "The device is lost to this process: end it and start again.";
 
 function parse(records: string): [number, CudaErrorCode][] {
   const pattern = /^(-?\d+) (\w+)(?: \((sticky)( fault)?\))?\n {2}(.+)\n((?: {2}.+\n)*)/gm;
   return [...records.matchAll(pattern)].map(([, number, name, sticky, fault, meaning, lines]) => {
-    const sentences = [lines!.trim().replaceAll("\n ", "") || RETIRED];
+    const text = lines!.trim().replaceAll("\n ", "").replace(/\bdoctor(?= shows)/, doctorCommand());
+    const sentences = [text || RETIRED];
     if (fault !== undefined) sentences.push(FAULT);
     if (sticky !== undefined) sentences.push(STICKY);
     const [code, advice] = [Number(number), sentences.join(" ")];
@@ -140,6 +143,12 @@ function parse(records: string): [number, CudaErrorCode][] {
 export const CUDA_ERROR_CODES: ReadonlyMap<number, CudaErrorCode> = new Map(
   [CUDA_RECORDS, GRIDSTRIDE_RECORDS, NVRTC_RECORDS].flatMap(parse).sort(([a], [b]) => a - b),
 );
+
+/** The advice for a status on a device, such as `"host:0"`. */
+export function adviceFor(code: number, device: string | undefined): string {
+  const { advice } = cudaErrorCode(code);
+  return device?.startsWith("host:") ? advice.replace(FAULT, HOST_FAULT) : advice;
+}
 
 /**
  * Returns the description of a status. An unknown one of a newer CUDA has a general description.

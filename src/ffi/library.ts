@@ -126,6 +126,9 @@ function handshakeError(path: string, name: string, status: number): LibraryOpen
   return new LibraryOpenError(path, "handshake", message);
 }
 
+/** The reason of a missing permission. */
+export const FFI_DENIED = "permission for FFI is not granted";
+
 const opened = new Map<string, NativeLibrary>();
 
 /**
@@ -138,10 +141,13 @@ export function openNativeLibrary(path: string): NativeLibrary {
   const known = opened.get(path);
   if (known !== undefined) return known;
   if (Deno.permissions.querySync({ name: "ffi", path }).state !== "granted") {
+    if (fileExists(path) === false) {
+      throw new LibraryOpenError(path, "missing", `Cannot open ${path} as there is no such file`);
+    }
     throw new LibraryOpenError(
       path,
       "permission",
-      `Cannot open ${path} as permission for FFI is not granted: run again with --allow-ffi=${path}`,
+      `Cannot open ${path} as ${FFI_DENIED}: run again with --allow-ffi=${path}`,
     );
   }
   const { gs_abi_version } = dlopen(path, { gs_abi_version: SYMBOLS["gs_abi_version"]! });

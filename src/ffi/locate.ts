@@ -16,7 +16,7 @@ import {
   type EnvironmentReader,
   grantedEnvironment,
 } from "./granted_environment.ts";
-import type { LibraryKind } from "./library.ts";
+import { FFI_DENIED, type LibraryKind } from "./library.ts";
 
 /**
  * Thrown on systems without a native library.
@@ -159,14 +159,29 @@ export function unreadableVariables(): string[] {
 
 /** The command that builds the native libraries for the running version of the package. */
 export function buildCommand(packageRoot: URL = PACKAGE_ROOT): string {
-  if (packageRoot.protocol === "file:") {
-    return `\`deno task build\` in ${fileURLToPath(packageRoot)}`;
-  }
+  return packageCommand("deno task build", "build", packageRoot);
+}
+
+/** The command that diagnoses the installation. */
+export function doctorCommand(packageRoot: URL = PACKAGE_ROOT): string {
+  return packageCommand("deno task gridstride doctor", "cli", packageRoot);
+}
+
+function packageCommand(task: string, entry: "build" | "cli", packageRoot: URL): string {
+  if (packageRoot.protocol === "file:") return `\`${task}\` in ${fileURLToPath(packageRoot)}`;
   const registry = /^https:\/\/jsr\.io\/(@[^/]+\/[^/]+)\/([^/]+)\/$/.exec(packageRoot.href);
+  const file = entry === "build" ? "build.ts" : "src/cli/main.ts";
   const module = registry === null
-    ? new URL("build.ts", packageRoot).href
-    : `jsr:${registry[1]}@${registry[2]}/build`;
-  return `\`deno run -A ${module}\``;
+    ? new URL(file, packageRoot).href
+    : `jsr:${registry[1]}@${registry[2]}/${entry}`;
+  return `\`deno run -A ${module}${entry === "cli" ? " doctor" : ""}\``;
+}
+
+/** A file that FFI permission keeps closed; its reason has the flag. */
+export function deniedLibrary(
+  attempts: LibraryNotFoundError["attempts"],
+): { readonly path: string } | undefined {
+  return attempts.find(({ reason }) => reason.includes(FFI_DENIED));
 }
 
 /**
@@ -201,10 +216,13 @@ export class LibraryNotFoundError extends Error {
     const note = unread.length === 0
       ? ""
       : `\nNot read, as --allow-env does not cover it: ${unread.join(", ")}.`;
-    super(
-      `Cannot open the ${kind} library as ${problem}${note}\n` +
-        `Build it with ${command}, or name a built one in GRIDSTRIDE_LIBRARY.`,
-    );
+    const denied = deniedLibrary(attempts);
+    // A file that may not be opened may well be there.
+    const remedy = denied === undefined
+      ? `Build it with ${command}, or name a built one in GRIDSTRIDE_LIBRARY.`
+      : `Run again with --allow-ffi=${denied.path}. If it is not built yet: ${command}.`;
+    const cause = denied === undefined ? "" : `${FFI_DENIED}, and `;
+    super(`Cannot open the ${kind} library as ${cause}${problem}${note}\n${remedy}`);
     this.kind = kind;
     this.attempts = attempts;
     this.command = command;

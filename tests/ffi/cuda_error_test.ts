@@ -1,6 +1,6 @@
 // The messages of CudaError and OutOfMemoryError.
 
-import { assert, assertEquals, assertFalse } from "@std/assert";
+import { assert, assertEquals, assertFalse, assertStringIncludes } from "@std/assert";
 import { CudaError, OutOfMemoryError } from "../../src/ffi/cuda_error.ts";
 
 Deno.test("`CudaError` reports action, code, call, device and advice", () => {
@@ -104,4 +104,14 @@ Deno.test("`OutOfMemoryError` adapts its advice to the figures", () => {
     assert(error.message.endsWith(error.advice));
     assertEquals(error.message.includes("free memory is not known"), error.total === 0);
   }
+});
+
+Deno.test("`CudaError` does not advise the host device for a fault on the host device", () => {
+  const advice = (device?: string) =>
+    new CudaError({ action: "wait", code: 700, ...(device === undefined ? {} : { device }) })
+      .advice;
+  assertStringIncludes(advice("cuda:0"), "run the program on the host device");
+  assertStringIncludes(advice(), "run the program on the host device");
+  assertEquals(/host device/.test(advice("host:0")), false);
+  assertStringIncludes(advice("host:0"), "kernel, block and thread are above");
 });

@@ -2,6 +2,7 @@ import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/a
 import { CacheDirectoryError } from "../../src/ffi/cache_directory.ts";
 import {
   buildCommand,
+  doctorCommand,
   libraryCandidates,
   libraryFileName,
   LibraryNotFoundError,
@@ -137,6 +138,11 @@ Deno.test("`buildCommand()` names the running version", () => {
     buildCommand(new URL("http://localhost:8000/package/")),
     "`deno run -A http://localhost:8000/package/build.ts`",
   );
+});
+
+Deno.test("`doctorCommand()` can be run as printed", () => {
+  assertEquals(doctorCommand(CHECKOUT), "`deno task gridstride doctor` in /home/ada/gridstride/");
+  assertEquals(doctorCommand(REGISTRY), "`deno run -A jsr:@gridstride/cuda@0.5.0/cli doctor`");
 });
 
 Deno.test("`LibraryNotFoundError` lists every path in order, and the build command", () => {

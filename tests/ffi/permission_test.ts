@@ -1,6 +1,7 @@
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { device } from "../support/device.ts";
 import { repositoryPath, runProgram } from "../support/subprocess.ts";
+import { TemporaryDirectory } from "../support/temporary_file.ts";
 
 const LIBRARY = device.context.library.path;
 const SELECTOR = device.info.kind;
@@ -83,4 +84,32 @@ Deno.test("`mod.ts` loads only its own modules and LogTape", async () => {
   );
   assertEquals(foreign, []);
   assert(graph.modules.length > 20);
+});
+
+Deno.test("a missing FFI permission comes before the advice to build", async () => {
+  const program = `
+    import { diagnose, openDevice } from "@gridstride/cuda";
+    try { openDevice("host"); } catch (error) { console.log(error.message.replaceAll("\\n", " ")); }
+    const { problems } = await diagnose();
+    console.log(problems.find(({ code }) => code === "no-host-library").fix);`;
+  const read = async (permissions: string[], library?: string) => {
+    const { stdout, stderr } = await runProgram(program, {
+      permissions,
+      environment: { GRIDSTRIDE_LIBRARY: library },
+    });
+    assertEquals(stderr, "");
+    return stdout.trimEnd().split("\n") as [string, string];
+  };
+  const [message, fix] = await read([]);
+  const start = "Cannot open the host library as permission for FFI is not granted, and ";
+  assert(message.startsWith(start), message);
+  assertMatch(
+    message,
+    / Run again with --allow-ffi=\/\S+libgridstride_host\S+\. If it is not built/,
+  );
+  assertMatch(fix, /^Run again with --allow-ffi=\/\S+libgridstride_host\.\w+$/);
+  using empty = new TemporaryDirectory();
+  const [unbuilt, build] = await read(["-A"], empty.path);
+  assertMatch(unbuilt, /no such file Build it with `deno task build` in \//);
+  assertMatch(build, /^Run `deno task build` in \//);
 });
