@@ -73,7 +73,7 @@ export class CudaError extends Error {
     details:
       & Pick<CudaError, "action" | "code">
       & Partial<Pick<CudaError, "call" | "device" | "detail" | "cause">>,
-    advice = adviceFor(details.code, details.device),
+    advice: string = adviceFor(details.code, details.device),
   ) {
     const code = cudaErrorCode(details.code);
     const options = details.cause === undefined ? {} : { cause: details.cause };
