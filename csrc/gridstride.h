@@ -182,8 +182,9 @@ GS_API int32_t gs_memory_free(void);
  * bytes (1, 2 or 4), [3] element count. Enqueues. */
 GS_API int32_t gs_memory_set(void);
 
-/* Pins the pages of a page-aligned slab of JavaScript memory: for all devices, in the context of
- * this one. The library keeps them when the slab's isolate has ended. result[0]: handle. */
+/* Pins the pages of a page-aligned slab of new JavaScript memory, all zeros: for all devices, in
+ * the context of this one. The library keeps them when the slab's isolate has ended. result[0]:
+ * handle. */
 GS_API int32_t gs_pinned_register(int32_t device, void* slab, double bytes, double* result);
 
 /* [waits] Waits for all devices, then gives a pinned slab back. */
@@ -334,6 +335,25 @@ GS_API int32_t gs_event_synchronize(int32_t event);
 
 /* result[0]: milliseconds between two recorded and completed timing events. */
 GS_API int32_t gs_event_elapsed(int32_t start, int32_t end, double* result);
+
+/* ---- waiters: one thread waits for any number of events ------------------------------------ */
+
+/* result[0]: handle of a waiter without waits. */
+GS_API int32_t gs_waiter_create(double* result);
+
+/* Adds a wait for the event's last record; ticket, a safe integer, names it. If the event is
+ * recorded again before the wait has ended, the wait is for that record. */
+GS_API int32_t gs_waiter_add(int32_t waiter, int32_t event, double ticket);
+
+/* [waits] Returns when a wait has ended, or none is pending. Waits may be added meanwhile. */
+GS_API int32_t gs_waiter_next(int32_t waiter);
+
+/* Removes ended waits and writes at most capacity of them, as pairs of ticket and status.
+ * result[0]: their number. */
+GS_API int32_t gs_waiter_take(int32_t waiter, double* ended, int32_t capacity, double* result);
+
+/* Forgets the waiter and its waits; a running gs_waiter_next returns. */
+GS_API int32_t gs_waiter_destroy(int32_t waiter);
 
 /* ---- graphs ------------------------------------------------------------------------------- */
 

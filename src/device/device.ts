@@ -4,8 +4,9 @@
  * @module
  */
 
+import { displayAs } from "../ffi/display.ts";
 import { requireInstance, requireObject, trueArray } from "../ffi/arguments.ts";
-import { describeValue } from "../ffi/describe_value.ts";
+import { describeValue, formatBytes } from "../ffi/describe_value.ts";
 import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
 import {
   canAccessPeer,
@@ -15,7 +16,7 @@ import {
   synchronizeDeviceSync,
 } from "../ffi/native_device.ts";
 import { divertOutput } from "../ffi/native_device.ts";
-import { DeviceContext, whileHeld } from "../hardware/device_context.ts";
+import { DeviceContext, labelOf, whileHeld } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import { usableMemory } from "../hardware/memory_reserve.ts";
 import { fill } from "../kernels/elementwise.ts";
@@ -410,7 +411,8 @@ export class Device implements Disposable {
    * Compiles CUDA C++ for the device and loads it, without blocking the event loop. A source that
    * was compiled before comes from the compile cache and needs no compiler.
    *
-   * Host code in the source, such as `main()` and launches by `<<<>>>`, is skipped.
+   * Host code in the source, such as `main()` and launches by `<<<>>>`, is skipped. Kernels are
+   * native code with all rights of the process: compile only sources that you trust.
    *
    * @param source The source. TypeScript reads the kernels' signatures if it is one literal.
    * @throws {CompileError} If the source does not compile; the message marks the lines.
@@ -457,12 +459,17 @@ export class Device implements Disposable {
   }
 
   /**
-   * Loads machine code: a cubin, fat binary or PTX for CUDA, a shared library for the host device.
-   * Kernels have the names they have in the machine code.
+   * Loads machine code: a cubin, fat binary or PTX for CUDA; for the host device an image of
+   * `compileImage()`. Kernels have the names they have in the machine code.
+   *
+   * The image is native code that runs with all rights of the process, although this needs no
+   * permission but `--allow-ffi` for the library: load only what you trust. The host device refuses
+   * foreign shared libraries and damaged images before it loads them.
    *
    * @param image The bytes, or the file that contains them.
    * @throws {CudaError} If the image is not machine code for this device; the message contains the
    * driver's explanation.
+   * @throws {TypeError} If the image is a shared library that this package has not compiled.
    */
   async loadModule<const Structs extends StructTypes = NoStructs>(
     image: Uint8Array | string | URL,
@@ -601,6 +608,14 @@ export class Device implements Disposable {
     return { context, pool, value };
   }
 }
+
+displayAs(Device.prototype, "Device", {
+  device: labelOf,
+  name: ({ info }) => info.name,
+  capability: ({ info }) => info.computeCapability,
+  memory: ({ info }) => formatBytes(info.totalMemory),
+  disposed: ({ disposed }) => disposed,
+});
 
 /** Fills a new buffer, or frees it if that fails. */
 function filled<D extends DType>(

@@ -4,8 +4,9 @@
  * @module
  */
 
+import { displayAs } from "../ffi/display.ts";
 import { requireInstance } from "../ffi/arguments.ts";
-import { DeviceContext } from "../hardware/device_context.ts";
+import { DeviceContext, labelOf } from "../hardware/device_context.ts";
 import { add, axpy, fill, multiply, scale } from "../kernels/elementwise.ts";
 import { histogram, type HistogramOptions } from "../kernels/histogram.ts";
 import type { FloatingDType, NumericDType } from "../kernels/operands.ts";
@@ -35,6 +36,13 @@ import type { DType, ElementOf } from "../memory/dtype.ts";
  */
 export class DeviceKernels {
   readonly #context: DeviceContext;
+
+  static {
+    displayAs(DeviceKernels.prototype, "DeviceKernels", {
+      device: (kernels) => labelOf(kernels.#context),
+      kernels: ({ names }) => names.length,
+    });
+  }
 
   /** The kernels of a device. */
   constructor(context: DeviceContext) {

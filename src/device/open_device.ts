@@ -8,7 +8,7 @@ import { requireInteger, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { doctorCommand } from "../ffi/locate.ts";
 import { limitKernelTime, openDeviceContextNative } from "../ffi/native_device.ts";
-import { DeviceContext } from "../hardware/device_context.ts";
+import { DeviceContext, labelOf } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import {
   cudaLibrary,
@@ -215,7 +215,7 @@ export function openDevice(selector?: string, options: OpenDeviceOptions = {}): 
   const info = selector === undefined ? defaultDevice() : select(parseDeviceSelector(selector));
   const device = open(info, options);
   logger("device").info("opened {label}: {name}, {memory}", () => ({
-    label: device.label,
+    label: labelOf(device),
     name: info.name,
     memory: device.memoryInfo(),
   }));

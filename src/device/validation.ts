@@ -22,6 +22,8 @@ export interface ValidationRow {
   readonly kernel: string;
   /** The device it ran on. */
   readonly device: string;
+  /** Whether `GRIDSTRIDE_FAKE` makes the device up. */
+  readonly fake: boolean;
   /** The element type. */
   readonly dtype: DType;
   /** The number of elements. */
@@ -135,7 +137,8 @@ export async function validate(
     const { kernel, dtype } = candidate;
     onProgress?.({ done, total: work.length, kernel });
     const comparison = await candidate.run(device, size, new RandomSource(seed + size));
-    rows.push({ kernel, device: device.label, dtype, size, ...comparison });
+    const { label, info: { fake } } = device;
+    rows.push({ kernel, device: label, fake, dtype, size, ...comparison });
   }
   return rows;
 }

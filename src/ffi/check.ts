@@ -176,6 +176,49 @@ export function callAsync<N extends AsyncName>(
   return call(...checkedInputs(name, action, inputs));
 }
 
+/** The calls of one function for one device that have not ended. */
+interface Turns {
+  last: Promise<number>;
+  /** The calls that have not begun, by their arguments. */
+  readonly queued: Map<string, Promise<number>>;
+}
+
+const turns = new WeakMap<NativeLibrary, Map<string, Turns>>();
+
+/**
+ * Calls a function on another thread, after its earlier calls for the same device: however many
+ * are pending, they take one thread. Calls with equal arguments that have not begun are one call.
+ */
+export function callInTurn<N extends AsyncName>(
+  library: NativeLibrary,
+  name: N,
+  action: string,
+  device: number,
+  ...inputs: Inputs<N>
+): Promise<number> {
+  let ofLibrary = turns.get(library);
+  if (ofLibrary === undefined) turns.set(library, ofLibrary = new Map());
+  const place = `${name} ${device}`;
+  const inputText = inputs.join();
+  const running = ofLibrary.get(place);
+  const known = running?.queued.get(inputText);
+  if (known !== undefined) return known;
+  const queue = running ?? { last: Promise.resolve(0), queued: new Map() };
+  const start = () => {
+    queue.queued.delete(inputText);
+    return callAsync(library, name, action, ...inputs);
+  };
+  const called = running === undefined ? start() : queue.last.then(start, start);
+  if (running === undefined) ofLibrary.set(place, queue);
+  else queue.queued.set(inputText, called);
+  queue.last = called;
+  const end = () => {
+    if (queue.last === called) ofLibrary.delete(place);
+  };
+  called.then(end, end);
+  return called;
+}
+
 /**
  * Writes operands into the command block, and returns the functions without parameters that read
  * them. V8 makes a call fast only at a place that always calls the same function: in the caller.

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { displayAs } from "./display.ts";
 import { BLOCK_SLOTS, isolateCommandBlock } from "./command_block.ts";
 import { type NativeSymbols, SYMBOLS } from "./declarations.ts";
 
@@ -114,12 +115,9 @@ export class NativeLibrary {
     );
     if (registered !== 0) throw handshakeError(path, "gs_block_register", registered);
   }
-
-  /** A short text for `console.log`. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return `NativeLibrary { ${this.path} }`;
-  }
 }
+
+displayAs(NativeLibrary.prototype, "NativeLibrary", { path: ({ path }) => path });
 
 function handshakeError(path: string, name: string, status: number): LibraryOpenError {
   const message = `Cannot open ${path} as the handshake failed: ${name} returned ${status}`;

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { call, callAsync, callStatus, callText, check, statusError } from "./check.ts";
+import { call, callInTurn, callStatus, callText, check, statusError } from "./check.ts";
 import type { NativeLibrary } from "./library.ts";
 
 /** CUDA's codes for an attribute that is unknown to the driver or the device. */
@@ -114,7 +114,13 @@ export function synchronizeDeviceSync(library: NativeLibrary, device: number): v
 
 export async function synchronizeDevice(library: NativeLibrary, device: number): Promise<void> {
   const action = WAIT_FOR_DEVICE;
-  const status = await callAsync(library, "gs_device_synchronize_async", action, device);
+  const status = await callInTurn(
+    library,
+    "gs_device_synchronize_async",
+    action,
+    device,
+    device,
+  );
   if (status === 0) return;
   throw statusError(library, status, { action, device, call: "cudaDeviceSynchronize" });
 }

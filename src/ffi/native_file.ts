@@ -8,6 +8,7 @@
  */
 
 import { call, callAsync, callStatus, check, cString, statusError } from "./check.ts";
+import { requireAccess } from "./granted_environment.ts";
 import type { NativeLibrary } from "./library.ts";
 
 /** `GS_ERROR_CAPACITY`: the file is too short. */
@@ -24,7 +25,7 @@ export interface OpenedFile {
 
 /** Opens a file for reading. */
 export function openFile(library: NativeLibrary, path: string): OpenedFile {
-  requireReadable(path);
+  requireRegularFile(path);
   const action = `open ${JSON.stringify(path)}`;
   const status = callStatus(library, "gs_file_open", action, cString(path));
   if (status === NOT_FOUND) throw missingError(path);
@@ -32,13 +33,8 @@ export function openFile(library: NativeLibrary, path: string): OpenedFile {
   return { path, handle: library.result[0]!, bytes: library.result[1]! };
 }
 
-function requireReadable(path: string): void {
-  if (Deno.permissions.querySync({ name: "read", path }).state !== "granted") {
-    throw new Deno.errors.NotCapable(
-      `Cannot open ${JSON.stringify(path)} as permission to read it is not granted: ` +
-        `run again with --allow-read=${path}`,
-    );
-  }
+function requireRegularFile(path: string): void {
+  requireAccess("read", path, "open a file");
   try {
     // Opening a named pipe would wait for a writer.
     if (!Deno.statSync(path).isFile) {

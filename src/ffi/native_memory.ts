@@ -8,7 +8,7 @@
  */
 
 import { byteLengthOf, checkSize } from "./arguments.ts";
-import { call, callAsync, callStatus, check, statusError, withOperands } from "./check.ts";
+import { call, callInTurn, callStatus, check, statusError, withOperands } from "./check.ts";
 import { PRESSURE, RESULT } from "./command_block.ts";
 import { OutOfMemoryError } from "./cuda_error.ts";
 import type { NativeLibrary } from "./library.ts";
@@ -101,7 +101,7 @@ export async function releasePinned(
   pinned: number,
 ): Promise<void> {
   const action = RELEASE_PINNED;
-  const status = await callAsync(library, "gs_pinned_release_async", action, pinned);
+  const status = await callInTurn(library, "gs_pinned_release_async", action, device, pinned);
   if (status === 0) return;
   throw statusError(library, status, { action, device, call: "cudaHostUnregister" });
 }

@@ -5,7 +5,7 @@
  */
 
 import { checkSize } from "./arguments.ts";
-import { call, callAsync, check, statusError, withOperands } from "./check.ts";
+import { call, check, statusError, withOperands } from "./check.ts";
 import { RESULT } from "./command_block.ts";
 import type { NativeLibrary } from "./library.ts";
 
@@ -99,15 +99,81 @@ export function synchronizeEventSync(
   call(library, "gs_event_synchronize", { action: WAIT_FOR_EVENT, device }, event);
 }
 
-export async function synchronizeEvent(
+/** Ended waits that a call takes from the waiter. */
+const ENDED_WAITS = 256;
+
+/**
+ * The pending waits of a library for events. However many there are, they take one thread: the
+ * library polls for all of them in one nonblocking call, which runs only while a wait is pending.
+ */
+class EventWaits {
+  readonly #library: NativeLibrary;
+  readonly #waiter: number;
+  readonly #pending = new Map<number, { device: number } & PromiseWithResolvers<void>>();
+  readonly #ended = new Float64Array(2 * ENDED_WAITS);
+  #lastTicket = 0;
+  #isRunning = false;
+
+  constructor(library: NativeLibrary) {
+    this.#library = library;
+    this.#waiter = call(library, "gs_waiter_create", { action: WAIT_FOR_EVENT })[0]!;
+  }
+
+  add(device: number, event: number): Promise<void> {
+    const ticket = ++this.#lastTicket;
+    const context = { action: WAIT_FOR_EVENT, device };
+    call(this.#library, "gs_waiter_add", context, this.#waiter, event, ticket);
+    const wait = { device, ...Promise.withResolvers<void>() };
+    this.#pending.set(ticket, wait);
+    if (!this.#isRunning) void this.#run();
+    return wait.promise;
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    while (this.#pending.size > 0) {
+      const status = await this.#library.symbols.gs_waiter_next_async(this.#waiter);
+      if (status === 0) this.#settleEnded();
+      else for (const ticket of [...this.#pending.keys()]) this.#settle(ticket, status);
+    }
+    this.#isRunning = false;
+  }
+
+  #settleEnded(): void {
+    const { result, symbols } = this.#library;
+    for (let count = ENDED_WAITS; count === ENDED_WAITS;) {
+      const status = symbols.gs_waiter_take(this.#waiter, this.#ended, ENDED_WAITS, result);
+      count = status === 0 ? result[0]! : 0;
+      for (let index = 0; index < 2 * count; index += 2) {
+        this.#settle(this.#ended[index]!, this.#ended[index + 1]!);
+      }
+    }
+  }
+
+  #settle(ticket: number, status: number): void {
+    const wait = this.#pending.get(ticket);
+    if (wait === undefined) return;
+    this.#pending.delete(ticket);
+    if (status === 0) return wait.resolve();
+    const context = { action: WAIT_FOR_EVENT, device: wait.device, call: "cudaEventQuery" };
+    wait.reject(statusError(this.#library, status, context));
+  }
+}
+
+const eventWaits = new WeakMap<NativeLibrary, EventWaits>();
+
+/**
+ * Waits for the last record of an event without blocking this thread. The event may be destroyed
+ * meanwhile, but not recorded again.
+ */
+export function synchronizeEvent(
   library: NativeLibrary,
   device: number,
   event: number,
 ): Promise<void> {
-  const action = WAIT_FOR_EVENT;
-  const status = await callAsync(library, "gs_event_synchronize_async", action, event);
-  if (status === 0) return;
-  throw statusError(library, status, { action, device, call: "cudaEventSynchronize" });
+  let waits = eventWaits.get(library);
+  if (waits === undefined) eventWaits.set(library, waits = new EventWaits(library));
+  return waits.add(device, event);
 }
 
 export function elapsedMilliseconds(

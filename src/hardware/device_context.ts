@@ -4,6 +4,7 @@
  * @module
  */
 
+import { displayAs } from "../ffi/display.ts";
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { CudaError } from "../ffi/cuda_error.ts";
 import type { NativeLibrary } from "../ffi/library.ts";
@@ -86,16 +87,22 @@ export class DeviceContext {
     this.#closers.push(close);
   }
 
-  /** The text of `console.log`, which leaves out the library with all its functions. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return `DeviceContext { ${this.label} }`;
-  }
-
   /** Whether another context is the same device of the same library. */
   isSameDevice(other: DeviceContext): boolean {
     requireInstance(other, DeviceContext, "other", "compare devices");
     return this.library === other.library && this.ordinal === other.ordinal;
   }
+}
+
+displayAs(DeviceContext.prototype, "DeviceContext", {
+  device: labelOf,
+  closed: ({ closed }) => closed,
+});
+
+/** The label of the device of an object, which marks a fake: `host:0 (fake)`. */
+export function labelOf(owner: DeviceContext | { readonly context: DeviceContext }): string {
+  const { label, info } = "context" in owner ? owner.context : owner;
+  return info.fake ? `${label} (fake)` : label;
 }
 
 /** Holds a context until a promise has settled. */

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { formatBytes } from "../ffi/describe_value.ts";
+import { displayAs } from "../ffi/display.ts";
 import {
   type KernelAttributes,
   kernelAttributes,
@@ -12,7 +14,7 @@ import {
   reserveSharedMemory,
 } from "../ffi/native_kernel.ts";
 import { launchKernel, LaunchRecord } from "../ffi/native_kernel.ts";
-import type { DeviceContext } from "../hardware/device_context.ts";
+import { type DeviceContext, labelOf } from "../hardware/device_context.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { enqueueHeard, listenersOf } from "../stream/activity.ts";
 import { isCapturing } from "../stream/running_captures.ts";
@@ -20,7 +22,7 @@ import type { Stream } from "../stream/stream.ts";
 import { type LaunchConfig, LaunchShape } from "./launch_config.ts";
 import { ArgumentWriter } from "./signature/argument_writer.ts";
 import { argumentBytes } from "./signature/device_memory.ts";
-import { type KernelSignature, parameterLayout } from "./signature/signature.ts";
+import { type KernelSignature, parameterLayout, signatureText } from "./signature/signature.ts";
 import type { KernelArguments } from "./signature/signature_types.ts";
 import type { NoStructs, StructTypes } from "./signature/struct_type.ts";
 
@@ -61,6 +63,18 @@ export class Kernel<
   #wantedStream: Stream | undefined = undefined;
   #stream: Stream | undefined = undefined;
   #hasSharedMemoryReserve = false;
+
+  static {
+    displayAs<Kernel>(Kernel.prototype, "Kernel", {
+      signature: ({ signature }) => signatureText(signature),
+      device: labelOf,
+      registers: ({ attributes }) => attributes.registersPerThread || undefined,
+      sharedMemory: ({ attributes: { staticSharedMemory } }) =>
+        staticSharedMemory > 0 && formatBytes(staticSharedMemory),
+      maxThreadsPerBlock: ({ attributes }) => attributes.maxThreadsPerBlock,
+      disposed: (kernel) => kernel.#owner?.disposed,
+    });
+  }
 
   /**
    * Prepares launches of a kernel of the library.

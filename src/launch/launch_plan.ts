@@ -4,6 +4,7 @@
  * @module
  */
 
+import { displayAs } from "../ffi/display.ts";
 import type { Extents } from "../hardware/capability_limits.ts";
 import type { LaunchConfig } from "./launch_config.ts";
 import type { AxisWork, Coverage } from "./launch_problem.ts";
@@ -157,6 +158,16 @@ export class LaunchPlan implements LaunchConfig {
       `${counted(this.waves, "wave")} of ${counted(this.residentBlocks, "resident block")}${idle}.`;
   }
 }
+
+displayAs(LaunchPlan.prototype, "LaunchPlan", {
+  grid: ({ grid }) => grid,
+  block: ({ block }) => block,
+  sharedMemory: ({ sharedMemory }) => sharedMemory > 0 && sharedMemory,
+  coverage: ({ coverage }) => coverage,
+  waves: ({ waves }) => waves,
+  occupancy: ({ occupancy }) => occupancy.occupancy,
+  limiter: ({ occupancy }) => occupancy.limiter,
+}, { more: { explanation: (plan) => plan.explain() } });
 
 const LIMITERS: Readonly<Record<Occupancy["limiter"], string>> = {
   warps: "warps",

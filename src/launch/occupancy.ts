@@ -5,6 +5,7 @@
  * @module
  */
 
+import { displayAs } from "../ffi/display.ts";
 import { requireInteger, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { KernelAttributes } from "../ffi/native_kernel.ts";
@@ -101,7 +102,7 @@ function calculate(limits: OccupancyLimits, usage: BlockUsage): Occupancy {
   const limiter = (Object.keys(allowed) as (keyof typeof allowed)[])
     .find((name) => allowed[name] === activeBlocks)!;
   const { registers, sharedMemory, barriers } = allowed;
-  return {
+  const result: Occupancy = {
     activeBlocks,
     activeWarps: warps,
     occupancy,
@@ -117,6 +118,12 @@ function calculate(limits: OccupancyLimits, usage: BlockUsage): Occupancy {
       return occupancyAdvice(limits, usage);
     },
   };
+  return displayAs(result, "Occupancy", {
+    occupancy: ({ occupancy }) => occupancy,
+    activeBlocks: ({ activeBlocks }) => activeBlocks,
+    activeWarps: ({ activeWarps }) => activeWarps,
+    limiter: ({ limiter }) => limiter,
+  }, { more: { advice: ({ advice }) => advice } });
 }
 
 function finite(blocks: number): number | null {

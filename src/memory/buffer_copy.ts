@@ -7,6 +7,7 @@
 import { byteLengthOf, requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
+import { type Event, nextTurn } from "../stream/event.ts";
 import { defaultStream, Stream } from "../stream/stream.ts";
 import { refuseCaptured, refuseWhileCapturing } from "../stream/running_captures.ts";
 import type { CopyOptions } from "./buffer_options.ts";
@@ -28,7 +29,7 @@ import {
   type PinnedPlace,
 } from "./enqueued_copy.ts";
 import { PinnedBuffer } from "./pinned_buffer.ts";
-import { slabPieces, stagingArea, StagingSlab } from "./staging.ts";
+import { MAX_SHARED_BYTES, slabPieces, stagingArea, StagingSlab } from "./staging.ts";
 
 const INTO = "copy into a buffer";
 const FROM = "copy from a buffer";
@@ -81,9 +82,12 @@ function upload(
   }
 }
 
-function placeOf(slab: StagingSlab): PinnedPlace {
-  return { handle: slab.pinned.handle, offset: 0, use: "staged" };
+function placeOf(slab: StagingSlab, offset = 0): PinnedPlace {
+  return { handle: slab.pinned.handle, offset, use: "staged" };
 }
+
+/** Bytes that a turn of the event loop copies to an array: about a millisecond. */
+const BYTES_PER_TURN = 2 ** 22;
 
 /**
  * Copies device memory to a JavaScript array after the work enqueued so far, without blocking the
@@ -97,11 +101,25 @@ async function download(
   const { context, byteLength: expected } = source;
   refuseStaging(context, stream, COPY_OUT);
   const area = stagingArea(context);
+  const moveToTarget = async (bytes: Uint8Array<ArrayBuffer>, offset: number) => {
+    for (let at = 0; at < bytes.length; at += BYTES_PER_TURN) {
+      if (at > 0) await nextTurn();
+      if (target.byteLength !== expected) throw lostTarget(expected, target.byteLength);
+      target.set(bytes.subarray(at, at + BYTES_PER_TURN), offset + at);
+    }
+  };
   // The device must not close while its copies run.
   context.retain();
   // Releases everything even if several steps fail.
   await using taken = new AsyncDisposableStack();
   taken.defer(() => context.release());
+  if (expected > 0 && expected <= MAX_SHARED_BYTES) {
+    const { slab, offset } = taken.use(area.takePart(expected));
+    enqueueToPinned(stream, placeOf(slab, offset), source.address, expected);
+    const event = taken.use(recordCopy(stream, slab));
+    await event.done();
+    return moveToTarget(slab.pinned.bytes.subarray(offset, offset + expected), 0);
+  }
   const pieces = slabPieces(expected).map(({ offset, bytes }) => {
     const slab = area.tryTake(bytes) ?? new StagingSlab(context, bytes);
     taken.defer(async () => {
@@ -113,8 +131,17 @@ async function download(
   }).toArray();
   for (const { slab, offset, bytes } of pieces) {
     await slab.done();
-    if (byteLengthOf(target) !== expected) throw lostTarget(expected, byteLengthOf(target));
-    target.set(slab.pinned.bytes.subarray(0, bytes), offset);
+    await moveToTarget(slab.pinned.bytes.subarray(0, bytes), offset);
+  }
+}
+
+/** Marks the end of a copy to a shared slab, which is not reused if that fails. */
+function recordCopy(stream: Stream, slab: StagingSlab): Event {
+  try {
+    return stream.record();
+  } catch (error) {
+    slab.isUnmarked = true;
+    throw error;
   }
 }
 

@@ -4,8 +4,10 @@
  * @module
  */
 
+import { formatBytes } from "../ffi/describe_value.ts";
+import { displayAs } from "../ffi/display.ts";
 import { lockProperties, requireInstance, requireObject } from "../ffi/arguments.ts";
-import { DeviceContext } from "../hardware/device_context.ts";
+import { DeviceContext, labelOf } from "../hardware/device_context.ts";
 import type { Stream } from "../stream/stream.ts";
 import { captureOf, isCapturing } from "../stream/running_captures.ts";
 import { type Allocation, frees } from "./allocation.ts";
@@ -27,6 +29,9 @@ import { readWait } from "./pool/allocation_queue.ts";
 import type { BlockPool } from "./pool/block_pool.ts";
 import { poolOf } from "./pool/device_pools.ts";
 import type { Lease } from "./pool/dropped_buffers.ts";
+
+/** The first elements, which Jupyter shows. */
+const SHOWN_ELEMENTS = 16;
 
 /** The owner of a buffer's memory. */
 type Origin =
@@ -390,19 +395,21 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     origin.pool.free(origin.block);
   }
 
-  /** The line that `console.log()` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    const { label } = this.#context;
-    return `DeviceBuffer { ${this.#length} ${this.#dtype} on ${label}${
-      this.disposed ? ", disposed" : ""
-    } }`;
-  }
-
   /** Frees the memory; see {@linkcode DeviceBuffer.free}. */
   [Symbol.dispose](): void {
     this.free();
   }
 }
+
+displayAs<DeviceBuffer>(DeviceBuffer.prototype, "DeviceBuffer", {
+  dtype: ({ dtype }) => dtype,
+  length: ({ length }) => length,
+  size: ({ byteLength }) => formatBytes(byteLength),
+  device: labelOf,
+  disposed: ({ disposed }) => disposed,
+}, {
+  more: { elements: (buffer) => buffer.view(0, Math.min(buffer.length, SHOWN_ELEMENTS)).toArray() },
+});
 
 /** Allocates a buffer from a pool. */
 export function bufferFromPool<D extends DType>(

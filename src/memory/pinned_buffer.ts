@@ -4,11 +4,12 @@
  * @module
  */
 
+import { displayAs } from "../ffi/display.ts";
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
-import { describeValue } from "../ffi/describe_value.ts";
+import { describeValue, formatBytes } from "../ffi/describe_value.ts";
 import { giveBack } from "../ffi/give_back.ts";
 import { logger } from "../ffi/logging.ts";
-import { DeviceContext } from "../hardware/device_context.ts";
+import { DeviceContext, labelOf } from "../hardware/device_context.ts";
 import { captureOf } from "../stream/running_captures.ts";
 import { streamFor } from "./buffer_copy.ts";
 import type { CopyOptions } from "./buffer_options.ts";
@@ -178,6 +179,14 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
     };
   }
 }
+
+displayAs<PinnedBuffer>(PinnedBuffer.prototype, "PinnedBuffer", {
+  dtype: ({ dtype }) => dtype,
+  length: ({ length }) => length,
+  size: ({ length, dtype }) => formatBytes(length * bytesPerElement(dtype)),
+  device: labelOf,
+  disposed: ({ disposed }) => disposed,
+}, { more: { elements: ({ array }) => array.subarray(0, 16) } });
 
 function requireOffset(name: string, offset: number, limit: number): void {
   if (Number.isInteger(offset) && offset >= 0 && offset <= limit) return;

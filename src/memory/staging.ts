@@ -158,10 +158,26 @@ export class StagingSlab {
   }
 }
 
+/** The largest copy that shares its slab with other copies. */
+export const MAX_SHARED_BYTES = 2 ** 16;
+
+/** Bytes between the parts of a slab, to keep the device's writes in separate cache lines. */
+const PART_ALIGNMENT = 256;
+
+/** A slab that is divided among small copies, each with an event of its own. */
+interface SharedSlab {
+  readonly slab: StagingSlab;
+  /** The end of the last part. */
+  used: number;
+  /** The number of running copies. */
+  parts: number;
+}
+
 export class StagingArea {
   readonly #context: DeviceContext;
   readonly #kept: StagingSlab[] = [];
   #keptBytes = 0;
+  #shared: SharedSlab | undefined;
 
   constructor(context: DeviceContext) {
     this.#context = context;
@@ -189,6 +205,32 @@ export class StagingArea {
     return slab;
   }
 
+  /**
+   * Takes a part of a slab for a small copy, because thousands of copies may be pending.
+   *
+   * @param bytes At most {@linkcode MAX_SHARED_BYTES}.
+   */
+  takePart(bytes: number): { readonly slab: StagingSlab; readonly offset: number } & Disposable {
+    let shared = this.#shared;
+    if (shared === undefined || shared.used + bytes > shared.slab.pinned.bytes.length) {
+      const slab = this.tryTake(MIN_SLAB_BYTES) ?? new StagingSlab(this.#context, MIN_SLAB_BYTES);
+      this.#shared = shared = { slab, used: 0, parts: 0 };
+    }
+    const { slab, used: offset } = shared;
+    shared.used += Math.ceil(bytes / PART_ALIGNMENT) * PART_ALIGNMENT;
+    shared.parts++;
+    const end = () => {
+      if (--shared.parts > 0) return;
+      if (this.#shared === shared && !slab.isUnmarked) {
+        shared.used = 0;
+        return;
+      }
+      if (this.#shared === shared) this.#shared = undefined;
+      if (!this.keeps(slab)) slab.close();
+    };
+    return { slab, offset, [Symbol.dispose]: end };
+  }
+
   /** Makes a reusable slab available. False for a temporary or unmarked one, to be closed. */
   keeps(slab: StagingSlab): boolean {
     const place = this.#kept.indexOf(slab);
@@ -203,6 +245,7 @@ export class StagingArea {
   }
 
   close(): void {
+    this.#shared = undefined;
     // A slab that fails to close stays for the next attempt.
     for (const slab of this.#kept.toReversed()) {
       slab.close();

@@ -4,10 +4,11 @@
  * @module
  */
 
+import { displayAs } from "../ffi/display.ts";
 import { setImmediate } from "node:timers";
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import { giveBack } from "../ffi/give_back.ts";
+import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
 import {
   createEvent,
   destroyEvent,
@@ -17,7 +18,7 @@ import {
   synchronizeEvent,
   synchronizeEventSync,
 } from "../ffi/native_stream.ts";
-import { DeviceContext } from "../hardware/device_context.ts";
+import { DeviceContext, labelOf } from "../hardware/device_context.ts";
 import { captureOf, refuseWhileCapturing, type RunningCapture } from "./running_captures.ts";
 import { Stream } from "./stream.ts";
 
@@ -61,6 +62,8 @@ export class Event implements Disposable {
   readonly timing: boolean;
   #handle: number;
   #capture: RunningCapture | undefined;
+  /** The pending waits for the native event, and its handle if the last of them destroys it. */
+  #waits = { pending: 0, abandoned: 0 };
 
   /** Makes an event. An event that is not recorded yet counts as reached. */
   constructor(context: DeviceContext, options: EventOptions = {}) {
@@ -105,8 +108,25 @@ export class Event implements Disposable {
       );
     }
     const capture = captureOf(stream);
-    recordEvent(this.context.library, this.context.ordinal, stream.id, this.id);
+    const { library, ordinal } = this.context;
+    if (this.#waits.pending === 0) recordEvent(library, ordinal, stream.id, this.id);
+    else this.#recordAnother(stream);
     this.#capture = capture;
+  }
+
+  /** Leaves the native event with its earlier record to the pending waits. */
+  #recordAnother(stream: Stream): void {
+    const { library, ordinal } = this.context;
+    const handle = createEvent(library, ordinal, this.timing);
+    try {
+      recordEvent(library, ordinal, stream.id, handle);
+    } catch (error) {
+      giveBackAfterFailure({ [Symbol.dispose]: () => destroyEvent(library, ordinal, handle) });
+      throw error;
+    }
+    this.#waits.abandoned = this.id;
+    this.#waits = { pending: 0, abandoned: 0 };
+    this.#handle = handle;
   }
 
   /**
@@ -127,7 +147,17 @@ export class Event implements Disposable {
    */
   async done(): Promise<void> {
     this.#refuseWaiting("wait for an event");
-    await eventDone(this.context, this.id);
+    const { context } = this;
+    const waits = this.#waits;
+    waits.pending++;
+    try {
+      await eventDone(context, this.id);
+    } finally {
+      if (--waits.pending === 0 && waits.abandoned !== 0) {
+        const destroy = () => destroyEvent(context.library, context.ordinal, waits.abandoned);
+        giveBack(context, destroy, () => waits.abandoned = 0);
+      }
+    }
   }
 
   /**
@@ -188,6 +218,13 @@ export class Event implements Disposable {
   }
 }
 
+displayAs(Event.prototype, "Event", {
+  device: labelOf,
+  id: ({ id }) => id,
+  timing: ({ timing }) => timing,
+  disposed: ({ disposed }) => disposed,
+});
+
 function requireFlag(timing: unknown): boolean {
   if (typeof timing === "boolean") return timing;
   throw new TypeError(
@@ -195,7 +232,7 @@ function requireFlag(timing: unknown): boolean {
   );
 }
 
-/** Milliseconds to poll before a thread waits: about the cost of starting the wait on a thread. */
+/** Milliseconds to poll in the event loop: about the cost of starting the wait on a thread. */
 const POLLING_MILLISECONDS = 0.1;
 
 /** Resolves in the next turn of the event loop, after about 1 µs if there is nothing else to do. */
@@ -205,8 +242,8 @@ export function nextTurn(): Promise<void> {
 
 /**
  * Resolves when an event has been reached, without blocking the event loop. A nonblocking FFI call
- * costs about 30 µs and a thread; a query costs nanoseconds. Short waits therefore poll, and only
- * long ones use a thread.
+ * costs about 30 µs; a query costs nanoseconds. Short waits therefore poll, and only long ones go
+ * to the thread of all waits.
  */
 export async function eventDone(context: DeviceContext, event: number): Promise<void> {
   const { library, ordinal } = context;

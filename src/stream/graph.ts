@@ -4,6 +4,7 @@
  * @module
  */
 
+import { displayAs } from "../ffi/display.ts";
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { giveBack, giveBackAfterFailure, takeSteps } from "../ffi/give_back.ts";
@@ -17,7 +18,7 @@ import {
   launchGraph,
   queryCapture,
 } from "../ffi/native_stream.ts";
-import type { DeviceContext } from "../hardware/device_context.ts";
+import { type DeviceContext, labelOf } from "../hardware/device_context.ts";
 import { enqueueHeard, listenersOf } from "./activity.ts";
 import {
   addRunningCapture,
@@ -212,6 +213,13 @@ export class Graph implements Disposable {
     );
   }
 }
+
+displayAs(Graph.prototype, "Graph", {
+  device: labelOf,
+  id: ({ id }) => id,
+  nodes: ({ nodeCount }) => nodeCount,
+  disposed: ({ disposed }) => disposed,
+});
 
 const ACTION = "capture a stream";
 

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { displayAs } from "../ffi/display.ts";
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { giveBack, giveBackAfterFailure, takeSteps } from "../ffi/give_back.ts";
@@ -17,7 +18,7 @@ import {
   synchronizeStreamSync,
   waitForEvent,
 } from "../ffi/native_stream.ts";
-import { contextOf, DeviceContext } from "../hardware/device_context.ts";
+import { contextOf, DeviceContext, labelOf } from "../hardware/device_context.ts";
 import { captureOf, refuseEventOfOtherCapture, refuseWaiting } from "./running_captures.ts";
 import { captureOfEvent, Event, type EventOptions } from "./event.ts";
 import { captureWork, type Graph } from "./graph.ts";
@@ -304,6 +305,14 @@ export class Stream implements Disposable {
     );
   }
 }
+
+displayAs(Stream.prototype, "Stream", {
+  device: labelOf,
+  id: ({ id }) => id,
+  default: ({ isDefault }) => isDefault,
+  capturing: ({ captureToken }) => captureToken !== undefined,
+  disposed: ({ disposed }) => disposed,
+});
 
 function createChecked(context: DeviceContext, { priority = 0 }: StreamOptions): number {
   const { least, greatest } = streamPriorities(context.library, context.ordinal);

@@ -43,6 +43,7 @@ const pinned = handle("pinned");
 const file = handle("file");
 const lifeline = handle("lifeline");
 const graph = handle("graph");
+const waiter = handle("waiter");
 /** Ids of kernels: of built-in ones, and of those of modules. */
 const kernel = fc.oneof(int32, handle("kernel"));
 
@@ -279,6 +280,13 @@ function members(declarations: readonly string[]): Readonly<Record<string, fc.Ar
     gs_event_query: hot(event),
     gs_event_synchronize: passes(event),
     gs_event_elapsed: passes(event, event, result),
+    gs_waiter_create: passes(result),
+    gs_waiter_add: passes(waiter, event, fc.oneof(fc.nat(9), anyNumber)),
+    gs_waiter_next: passes(waiter),
+    gs_waiter_take: fc.tuple(waiter, fc.constantFrom(0, 1, 8, 2 ** 20), result).map((
+      [of, capacity, out],
+    ) => ({ slots: [], parameters: [of, lent(16 * capacity), capacity, out] })),
+    gs_waiter_destroy: passes(waiter),
 
     gs_graph_launch: hot(graph),
     gs_graph_nodes: passes(graph, result),

@@ -63,6 +63,7 @@ const CREATES: Readonly<Record<string, HandleKind>> = {
   gs_module_create: "module",
   gs_module_kernel: "kernel",
   gs_nvrtc_create: "program",
+  gs_waiter_create: "waiter",
 };
 
 const DESTROYS: Readonly<Record<string, HandleKind>> = {
@@ -74,6 +75,7 @@ const DESTROYS: Readonly<Record<string, HandleKind>> = {
   gs_graph_destroy: "graph",
   gs_module_destroy: "module",
   gs_nvrtc_destroy: "program",
+  gs_waiter_destroy: "waiter",
 };
 
 /**

@@ -19,6 +19,7 @@ const DESTROYED_KINDS = [
   "graph",
   "module",
   "program",
+  "waiter",
 ] as const;
 
 /** Kinds of handles. Kernels end with their module. */
@@ -135,6 +136,10 @@ export class AbiStage {
     }
     for (const device of [...devices, devices[0]]) this.#load(device);
     for (let program = 0; program < 2; program++) this.#makeProgram();
+    for (let waiter = 0; waiter < 2; waiter++) {
+      this.#expect(symbols.gs_waiter_create(result), "create a waiter");
+      this.created("waiter", result[0]!);
+    }
     this.#destroyOneOfEach();
   }
 
@@ -222,6 +227,7 @@ export class AbiStage {
       graph: symbols.gs_graph_destroy,
       module: symbols.gs_module_destroy,
       program: symbols.gs_nvrtc_destroy,
+      waiter: symbols.gs_waiter_destroy,
     };
     for (const kind of DESTROYED_KINDS) {
       const handle = this.#known[kind].at(-1)!;
@@ -325,6 +331,7 @@ export class AbiStage {
   close(): number[] {
     const { symbols } = this.library;
     const statuses = [
+      ...[...this.#live.waiter].map((handle) => symbols.gs_waiter_destroy(handle)),
       ...[...this.#live.graph].map((handle) => symbols.gs_graph_destroy(handle)),
       ...[...this.#live.module].map((handle) => symbols.gs_module_destroy(handle)),
       ...[...this.#live.program].map((handle) => symbols.gs_nvrtc_destroy(handle)),

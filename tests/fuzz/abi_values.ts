@@ -41,6 +41,7 @@ const FAVOURITES: { readonly [Kind in HandleKind]: readonly number[] } = {
   module: [0],
   kernel: [0],
   program: [0],
+  waiter: [0],
 };
 
 /** The two largest memory blocks of the first device. */

@@ -15,9 +15,9 @@ const ORDER: readonly (readonly string[])[] = [
   ["lab"],
 ];
 
-/** Imports nothing but types and checks of arguments: it also runs without a native library. */
+/** Imports nothing but types, checks of arguments and short forms: it also runs without a native library. */
 const ANALYSIS = "src/lab/analysis/";
-const ARGUMENT_CHECKS = "src/ffi/arguments.ts";
+const FOR_ANALYSIS: readonly string[] = ["src/ffi/arguments.ts", "src/ffi/display.ts"];
 
 /** The public entries, which are all that the command line may import besides itself. */
 const PUBLIC: readonly string[] = Object.values(
@@ -37,7 +37,7 @@ function importProblem(from: string, target: string, typesOnly: boolean): string
   const layer = layerOf(from);
   const other = layerOf(target);
   if (
-    from.startsWith(ANALYSIS) && !target.startsWith(ANALYSIS) && target !== ARGUMENT_CHECKS
+    from.startsWith(ANALYSIS) && !target.startsWith(ANALYSIS) && !FOR_ANALYSIS.includes(target)
   ) {
     return typesOnly ? undefined : "lab/analysis imports nothing but types";
   }

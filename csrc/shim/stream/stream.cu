@@ -119,6 +119,12 @@ namespace gridstride {
 
 HandleTable<Event> events;
 
+namespace {
+
+std::atomic<uint64_t> records{0};
+
+}  // namespace
+
 void Event::end() const {
   make_current(device);
   GS_CALL(cudaEventDestroy, event);
@@ -154,6 +160,8 @@ int32_t gs_event_record(void) {
     require(event->device == stream->device, GS_ERROR_FOREIGN);
     make_current(stream->device);
     GS_CALL(cudaEventRecord, event->event, stream->stream);
+    event->stream.store(in.stream(), std::memory_order_relaxed);
+    event->record.store(records.fetch_add(1) + 1, std::memory_order_relaxed);
   });
 }
 

@@ -34,9 +34,16 @@ inline StreamUse use_stream(int32_t handle) {
   return stream;
 }
 
+// A stream's handle, and the number of the record among all records of the process.
+using EventPoint = std::pair<int64_t, uint64_t>;
+
 struct Event {
   int device = no_device;
   cudaEvent_t event = nullptr;
+  std::atomic<int32_t> stream{0};   // of the last record; 0: none
+  std::atomic<uint64_t> record{0};  // the number of the last record
+
+  EventPoint last_record() const { return EventPoint{stream, record}; }
 
   void end() const;
 };

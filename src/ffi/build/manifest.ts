@@ -182,4 +182,6 @@ export const MANIFEST: readonly string[] = [
   "csrc/shim/stream/graph.cu",
   "csrc/shim/stream/stream.cu",
   "csrc/shim/stream/stream.h",
+  "csrc/shim/stream/waiter.cu",
+  "csrc/shim/stream/waiter.h",
 ];

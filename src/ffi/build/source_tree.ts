@@ -7,6 +7,7 @@
 import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { requireNet } from "../granted_environment.ts";
 import type { LibraryKind } from "../library.ts";
 import { installText } from "./atomic_install.ts";
 import { BuildError } from "./build_error.ts";
@@ -108,6 +109,7 @@ export async function openSourceTree(
 
 async function fetchSource(url: URL, path: string): Promise<void> {
   let text: string;
+  requireNet(url, "open the native sources");
   try {
     const response = await fetch(url);
     text = await response.text();

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { displayAs } from "../../ffi/display.ts";
 import { accessAdvice, bankAdvice } from "./access_advice.ts";
 import { AccessPattern } from "./access_pattern.ts";
 import {
@@ -94,7 +95,14 @@ export class AccessAnalyzer {
     };
     const bank = bankAdvice(figures, this.#geometry);
     const advice = [accessAdvice(figures, this.#geometry), bank].filter((each) => each !== "");
-    return this.#report = { ...figures, advice: advice.join(" "), bankAdvice: bank };
+    this.#report = { ...figures, advice: advice.join(" "), bankAdvice: bank };
+    return displayAs(this.#report, "AccessReport", {
+      pattern: ({ kind, stride }) => stride === null ? kind : `${kind}, stride ${stride}`,
+      accesses: ({ count }) => count,
+      sectors: ({ sectors }) => sectors,
+      efficiency: ({ efficiency }) => efficiency,
+      bankConflicts: ({ bankConflicts }) => bankConflicts,
+    }, { more: { advice: ({ advice }) => advice } });
   }
 }
 

@@ -7,6 +7,7 @@
  * @module
  */
 
+import { displayAs } from "../../ffi/display.ts";
 import { percent } from "./access_report.ts";
 import { rangeError, requireArray, requireNumber, requireObject, typeError } from "./arguments.ts";
 
@@ -142,7 +143,13 @@ export function roofline(options: RooflineOptions): Roofline {
     }),
   };
   const sentence = placeSentence(figures, roof) + reachSentence(options, figures, roof);
-  return { ...figures, sentence };
+  return displayAs({ ...figures, sentence }, "Roofline", {
+    bound: ({ bound }) => bound,
+    intensity: ({ intensity }) => intensity,
+    ridge: ({ ridge }) => ridge,
+    attainable: ({ attainable }) => attainable,
+    share: ({ share }) => share ?? undefined,
+  }, { more: { summary: ({ sentence }) => sentence } });
 }
 
 function placeSentence({ intensity, ridge, attainable }: Figures, roof: string): string {

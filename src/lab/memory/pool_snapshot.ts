@@ -4,6 +4,7 @@
  * @module
  */
 
+import { displaySnapshot } from "./report/memory_report.ts";
 import type { BlockPool } from "../../memory/pool/block_pool.ts";
 import { blocksOf, type MemoryPool } from "../../memory/pool/memory_pool.ts";
 import { type BlockView, walkSegments } from "../../memory/pool/segment_walk.ts";
@@ -41,7 +42,7 @@ import type { MemoryStream } from "../../memory/pool/memory_upstream.ts";
 export function snapshotPool(pool: MemoryPool, history?: PoolHistory): MemorySnapshot {
   const blocks = blocksOf(pool, "take a snapshot");
   const { label, info: { name, fake, totalMemory: totalBytes } } = pool.context;
-  return snapshotBlocks(blocks, { label, name, fake, totalBytes }, history);
+  return displaySnapshot(snapshotBlocks(blocks, { label, name, fake, totalBytes }, history));
 }
 
 export function snapshotBlocks(

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { displayAs } from "../../ffi/display.ts";
+import { labelOf } from "../../hardware/device_context.ts";
 import { requireInstance, requireInteger, requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { findKernel, launchError, launchKernel, LaunchRecord } from "../../ffi/native_kernel.ts";
@@ -79,6 +81,14 @@ export class DeviceTrace implements Disposable {
   readonly #resources: DisposableStack;
   readonly #stopListening: () => void;
   #reports = 0;
+
+  static {
+    displayAs(DeviceTrace.prototype, "DeviceTrace", {
+      device: (trace) => labelOf(trace.#context),
+      disposed: ({ disposed }) => disposed,
+    });
+  }
+
   #disposed = false;
 
   /**
@@ -220,20 +230,31 @@ export class DeviceTrace implements Disposable {
   }
 
   #statistics(duration: number): TraceStatistics {
-    return {
+    const statistics: TraceStatistics = {
       duration,
       ...this.#work.statistics(),
       memory: this.#memory.statistics(),
       compilations: this.#host.statistics(),
     };
+    return displayAs(statistics, "TraceStatistics", {
+      milliseconds: ({ duration }) => duration,
+      launches: ({ launches, graphs }) => launches.launches + graphs.launches,
+      busiest: ({ kernels: [busiest] }) =>
+        busiest && `${busiest.kernel}: ${busiest.time.toFixed(3)} ms`,
+      copies: ({ hostToDevice, deviceToHost, deviceToDevice, peer }) =>
+        hostToDevice.copies + deviceToHost.copies + deviceToDevice.copies + peer.copies,
+      allocations: ({ memory }) => memory.allocations,
+      compilations: ({ compilations }) => compilations.compiled,
+    });
   }
 
   #recording(): TraceRecording {
     const { label, info } = this.#context;
     const begun = this.#begun;
     const duration = performance.now() - begun;
-    return {
+    const recording: TraceRecording = {
       device: label,
+      fake: info.fake,
       deviceName: info.name,
       timeOrigin: performance.timeOrigin,
       begun,
@@ -252,6 +273,12 @@ export class DeviceTrace implements Disposable {
       },
       statistics: this.#statistics(duration),
     };
+    return displayAs(recording, "TraceRecording", {
+      device: () => labelOf(this.#context),
+      work: ({ work }) => work.length,
+      ranges: ({ ranges }) => ranges.length,
+      statistics: ({ statistics }) => statistics,
+    });
   }
 
   #requireRunning(action: string): void {

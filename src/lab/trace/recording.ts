@@ -224,6 +224,8 @@ export interface TraceStatistics {
 export interface TraceRecording {
   /** The device's label: `cuda:0`. */
   readonly device: string;
+  /** Whether `GRIDSTRIDE_FAKE` makes the device up. */
+  readonly fake: boolean;
   /** The device's name: `NVIDIA H200`. */
   readonly deviceName: string;
   /** `performance.timeOrigin` of the program: milliseconds since 1970. */

@@ -143,8 +143,9 @@ function otherData(recordings: readonly TraceRecording[]): Readonly<Record<strin
   return {
     producer: "gridstride",
     begun: new Date(Math.min(...recordings.map(beginOf))).toISOString(),
-    recordings: recordings.map(({ device, deviceName, clockError, launchCost, dropped }) => ({
+    recordings: recordings.map(({ device, fake, deviceName, clockError, launchCost, dropped }) => ({
       device,
+      fake,
       deviceName,
       clockErrorMicroseconds: clockError * 1000,
       launchCostMicroseconds: launchCost.call * 1000,
@@ -162,13 +163,17 @@ function* eventsOf(
   pid: number,
   state: FileState,
 ): Generator<FileEvent> {
-  const { device, deviceName, streams, memory } = recording;
+  const { device, fake, deviceName, streams, memory } = recording;
   // Subtracted first: a sum of times since 1970 loses the nanoseconds.
   const { timeOrigin, begun } = state.origin;
   const offset = (recording.timeOrigin - timeOrigin) + (recording.begun - begun);
   const time: Clock = (milliseconds) => Math.max(0, Math.round((offset + milliseconds) * 1e6));
   const threads = new Threads(pid);
-  yield { name: "process_name", ph: "M", args: { name: `${device} (${deviceName})` } };
+  yield {
+    name: "process_name",
+    ph: "M",
+    args: { name: `${device} (${fake ? "fake " : ""}${deviceName})` },
+  };
   yield { name: "process_sort_index", ph: "M", args: { sort_index: pid } };
   const ranges = Map.groupBy(recording.ranges, ({ stream }) => stream);
   const rangesOf = (stream: number | undefined) =>

@@ -6,10 +6,11 @@
  */
 
 import { fileURLToPath } from "node:url";
+import { mayRead } from "../../ffi/granted_environment.ts";
 import { PACKAGE_ROOT } from "../../ffi/locate.ts";
 import { VERSION } from "../../ffi/version.ts";
 import type { CompileInputs } from "../compile/compiler.ts";
-import { fileState, mayRead, namesIn, statOf } from "../compile/files.ts";
+import { fileState, namesIn, statOf } from "../compile/files.ts";
 
 /** A compilation of a program. */
 export interface SourceRequest extends CompileInputs {

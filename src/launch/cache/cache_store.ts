@@ -26,6 +26,9 @@ interface StoredFile {
   readonly lastUsed: Date;
 }
 
+/** The maximum size of one file in bytes: it is read as a whole. */
+const MAX_FILE_BYTES = 2 ** 30;
+
 /** The age at which a temporary file belongs to a killed process, in milliseconds. */
 const STALE_AFTER = 60 * 60 * 1000;
 
@@ -37,8 +40,8 @@ const SLACK = 1 / 16;
 
 /**
  * A store of files by key; it creates nothing before the first write. All methods throw a
- * {@linkcode CacheDirectoryError} if others can write to the store, and errors of the file system
- * (see {@linkcode isFileProblem}).
+ * {@linkcode CacheDirectoryError} if others can write to the store, errors of the file system (see
+ * {@linkcode isFileProblem}), and a `RangeError` for a file that is too large.
  */
 export class CacheStore {
   readonly #place: CachePlace;
@@ -59,8 +62,15 @@ export class CacheStore {
   async read(key: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const path = this.#pathOf(key);
     return await unlessAbsent(async () => {
+      const { isFile, size } = verifyPermittedFile(this.#place.root, path);
       // Opening a pipe would wait for a writer.
-      if (!verifyPermittedFile(this.#place.root, path).isFile) return undefined;
+      if (!isFile) return undefined;
+      const limit = Math.min(this.#place.maxBytes, MAX_FILE_BYTES);
+      if (size > limit) {
+        throw new RangeError(
+          `the file ${path} must have at most ${limit} bytes: it has ${size}`,
+        );
+      }
       const bytes = await Deno.readFile(path);
       const now = new Date();
       if (this.#place.mayWrite) {
@@ -80,7 +90,8 @@ export class CacheStore {
    * @throws {RangeError} If the file is larger than the store.
    */
   async write(key: string, bytes: Uint8Array<ArrayBuffer>): Promise<number> {
-    const { root, maxBytes, mayWrite } = this.#place;
+    const { root, mayWrite } = this.#place;
+    const maxBytes = Math.min(this.#place.maxBytes, MAX_FILE_BYTES);
     if (!mayWrite) {
       throw new CacheDirectoryError(
         `a permission is not granted: run again with --allow-write=${root}`,
@@ -88,7 +99,7 @@ export class CacheStore {
     }
     if (bytes.length > maxBytes) {
       throw new RangeError(
-        `Cannot keep ${bytes.length} bytes as all files together may have ${maxBytes}`,
+        `Cannot keep ${bytes.length} bytes as a file may have ${maxBytes}`,
       );
     }
     const done = this.#writing.then(() => this.#write(key, bytes));

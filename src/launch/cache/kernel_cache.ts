@@ -118,7 +118,7 @@ export async function cachedCompile(
   const compiling = new SharedCompilation(async (ending) => {
     try {
       const compiled = await compile(ending);
-      await keep(compiled, key, stores, request.name, keyNow);
+      if (!ending.aborted) await keep(compiled, key, stores, request.name, keyNow);
       return compiled;
     } finally {
       // A request may have replaced a compilation that is ending.

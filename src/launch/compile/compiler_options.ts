@@ -8,10 +8,9 @@
  * @module
  */
 
-import { isAbsolute, resolve } from "node:path";
 import { printableText } from "../../ffi/arguments.ts";
+import { absolutePath } from "../../ffi/granted_environment.ts";
 import type { CompileInputs } from "./compiler.ts";
-import { mayRead } from "./files.ts";
 
 /** A program's options for one compiler. */
 export interface CompilerOptions {
@@ -299,18 +298,12 @@ export function readOptions(
       const given = printableText(value);
       return refuse(`the option ${option} must have a value as in ${rule.shown}: it is ${given}`);
     }
-    const taken = rule.place === "directory" ? absolute(value!, refuse) : value ?? "";
+    const taken = rule.place === "directory"
+      ? absolutePath(value!, `compile ${name}`)
+      : value ?? "";
     if (rule.place !== undefined) found[rule.place].push(taken);
     flags.push(...rule[target]!(taken, option));
   }
   const { directory: directories, first, architecture } = found;
   return { directories, first, architecture: architecture.at(-1), flags };
-}
-
-function absolute(directory: string, refuse: (reason: string) => never): string {
-  if (isAbsolute(directory) || mayRead(".")) return resolve(directory);
-  return refuse(
-    `${printableText(directory)} is relative and reading the current directory is not ` +
-      "permitted: give an absolute path, or run again with --allow-read",
-  );
 }

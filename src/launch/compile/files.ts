@@ -5,11 +5,7 @@
  */
 
 import { CacheDirectoryError } from "../../ffi/cache_directory.ts";
-
-/** Whether this process may read a path without a prompt. */
-export function mayRead(path: string): boolean {
-  return Deno.permissions.querySync({ name: "read", path }).state === "granted";
-}
+import { mayRead } from "../../ffi/granted_environment.ts";
 
 /**
  * Whether an error is the file system's (full, read-only, gone, not permitted) or about the owner of

@@ -33,13 +33,17 @@ export async function withCompileDirectory<Result>(
   environment: EnvironmentReader,
   use: (directory: string) => Promise<Result>,
 ): Promise<Result> {
-  const directory = await cachedDirectory(environment) ??
-    await Deno.makeTempDir({ prefix: "gridstride-" });
+  const directory = await cachedDirectory(environment) ?? await temporaryDirectory();
   try {
     return await use(directory);
   } finally {
     await Deno.remove(directory, { recursive: true });
   }
+}
+
+async function temporaryDirectory(): Promise<string> {
+  requirePermissions(undefined);
+  return await Deno.makeTempDir({ prefix: "gridstride-" });
 }
 
 async function cachedDirectory(environment: EnvironmentReader): Promise<string | undefined> {

@@ -89,3 +89,9 @@ export async function sealedImage(image: Uint8Array): Promise<Uint8Array<ArrayBu
   numbers.setUint32(4, crc32(image), true);
   return sealed;
 }
+
+/** Whether an image ends with a seal; the host library checks it against the bytes. */
+export function isSealed(image: Uint8Array): boolean {
+  const start = image.length - MAGIC.length - 8;
+  return MAGIC.every((byte, index) => image[start + index] === byte);
+}

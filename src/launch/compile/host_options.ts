@@ -5,11 +5,12 @@
  */
 
 import { join, resolve } from "node:path";
+import { mayRead } from "../../ffi/granted_environment.ts";
 import { readDependencies } from "../../ffi/build/programs.ts";
 import { CompilerUnavailableError } from "./compile_error.ts";
 import type { CompileInputs, CompileRequest } from "./compiler.ts";
 import { type CompilerOptions, readOptions } from "./compiler_options.ts";
-import { mayRead, textOf } from "./files.ts";
+import { textOf } from "./files.ts";
 import { type CompiledFiles, SYSTEM_FOLDERS } from "./host_diagnostics.ts";
 import { filesOnDisk } from "./includes.ts";
 

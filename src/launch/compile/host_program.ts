@@ -21,9 +21,10 @@ import {
   type EnvironmentReader,
   grantedEnvironment,
 } from "../../ffi/granted_environment.ts";
+import { mayRead } from "../../ffi/granted_environment.ts";
 import { PACKAGE_ROOT } from "../../ffi/locate.ts";
 import { CompilerUnavailableError } from "./compile_error.ts";
-import { fileState, mayRead, textOf } from "./files.ts";
+import { fileState, textOf } from "./files.ts";
 
 export interface HostProgram {
   /** The program, after a wrapper such as ccache if there is one. */

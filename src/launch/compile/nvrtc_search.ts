@@ -6,10 +6,11 @@
 
 import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
 import { environmentGranted, type EnvironmentReader } from "../../ffi/granted_environment.ts";
+import { mayRead } from "../../ffi/granted_environment.ts";
 import type { NativeLibrary } from "../../ffi/library.ts";
 import { openNvrtc } from "../../ffi/native_nvrtc.ts";
 import { CompilerUnavailableError } from "./compile_error.ts";
-import { fileState, mayRead, namesIn, realPath, statOf, textOf } from "./files.ts";
+import { fileState, namesIn, realPath, statOf, textOf } from "./files.ts";
 
 export interface NvrtcCandidate {
   /** Its path, absolute; or its name, for the system's search. */
@@ -47,6 +48,9 @@ const VARIABLES: readonly string[] =
  */
 const SYSTEM_NAMES: readonly string[] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"];
 
+const DEFAULT_DIRECTORY = "the toolkit's default directory";
+const SYSTEM_LIBRARIES = "the system's libraries";
+
 /** Finds and opens NVRTC. */
 export function findNvrtc(
   library: NativeLibrary,
@@ -68,11 +72,22 @@ export function findNvrtc(
   ].join("\n"));
 }
 
+/** Directories that only the administrator chooses. A variable leads to all others. */
+const TRUSTED_ORIGINS: readonly string[] = [DEFAULT_DIRECTORY, SYSTEM_LIBRARIES];
+
 /** Opens a library; one process uses one NVRTC from then on. */
 function openCandidate(
   native: NativeLibrary,
   { library, builtins, origin }: NvrtcCandidate,
 ): NvrtcInstallation | NvrtcAttempt {
+  const isChosen = isAbsolute(library) && !TRUSTED_ORIGINS.includes(origin);
+  const closed = (isChosen ? [library, builtins] : []).filter((path) =>
+    path !== "" && Deno.permissions.querySync({ name: "ffi", path }).state !== "granted"
+  );
+  if (closed.length > 0) {
+    const reason = `permission for FFI is not granted: run again with --allow-ffi=${closed}`;
+    return { path: library, origin, reason };
+  }
   const opening = openNvrtc(native, library, builtins);
   if ("problem" in opening) return { path: library, origin, reason: opening.problem };
   const { path, version } = opening;
@@ -176,7 +191,7 @@ function* places(environment: EnvironmentReader, root: string): Generator<Place>
     yield* toolkitPlaces(dirname(dirname(compiler)), "beside nvcc", triple);
   }
   for (const home of installedToolkits(root)) {
-    yield* toolkitPlaces(home, "the toolkit's default directory", triple);
+    yield* toolkitPlaces(home, DEFAULT_DIRECTORY, triple);
   }
   yield* pythonPlaces(environment, root);
   for (const directory of (environment("LD_LIBRARY_PATH") ?? "").split(delimiter)) {
@@ -184,7 +199,7 @@ function* places(environment: EnvironmentReader, root: string): Generator<Place>
   }
   for (const folder of [join("usr", "lib", `${triple}-gnu`), join("usr", "lib64")]) {
     const directory = join(root, folder);
-    if (namesIn(directory) !== undefined) yield [directory, "the system's libraries"];
+    if (namesIn(directory) !== undefined) yield [directory, SYSTEM_LIBRARIES];
   }
 }
 

@@ -23,6 +23,7 @@ import {
 } from "../compile/compiler.ts";
 import { readOptions } from "../compile/compiler_options.ts";
 import { HostCompiler } from "../compile/host_compiler.ts";
+import { isSealed } from "../compile/host_image.ts";
 import { NvrtcCompiler } from "../compile/nvrtc_compiler.ts";
 import { requestedKernel } from "../signature/signature_reader.ts";
 import type { StructTypes } from "../signature/struct_type.ts";
@@ -127,10 +128,18 @@ export async function loadImage<Structs extends StructTypes>(
   if (bytes.length === 0) {
     throw new RangeError(`Cannot ${LOAD} as image must be machine code: it is empty`);
   }
+  const format = formatOf(bytes);
+  if (format === "library" && context.library.kind === "host" && !isSealed(bytes)) {
+    // The system's loader would run its code, and a damaged one would end the process.
+    throw new TypeError(
+      `Cannot ${LOAD} as image must be compiled by this package for the host device: ${name} is ` +
+        "a shared library without its seal",
+    );
+  }
   const contents = new ModuleContents({
     name,
     image: {
-      format: formatOf(bytes),
+      format,
       image: bytes,
       loweredNames: new Map(Object.entries(names)),
       resources: new Map(),

@@ -7,8 +7,9 @@
  * @module
  */
 
-import { dirname, isAbsolute, join, normalize, relative, resolve } from "node:path";
+import { dirname, isAbsolute, join, normalize, relative } from "node:path";
 import { refuseOption, requireObject } from "../../ffi/arguments.ts";
+import { absolutePath } from "../../ffi/granted_environment.ts";
 import { includedNames } from "../compile/includes.ts";
 import { namesIn, textOf } from "../compile/files.ts";
 import { SYSTEM_FOLDERS } from "../compile/host_diagnostics.ts";
@@ -86,9 +87,9 @@ export async function readNamedKernel(
   directories: readonly string[] = [],
 ): ReturnType<typeof readKernelFile> {
   const source = await readNamed(file, action, Deno.readTextFile);
-  const path = resolve(file.path);
+  const path = absolutePath(file.path, action);
   const root = dirname(path);
-  const roots = [root, ...directories.map((directory) => resolve(directory))];
+  const roots = [root, ...directories.map((directory) => absolutePath(directory, action))];
   const headers = headersOf([{ path, root, name: file.name, text: source }], roots, action);
   return { name: file.name, source, headers };
 }

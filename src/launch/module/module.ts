@@ -4,10 +4,11 @@
  * @module
  */
 
+import { displayAs } from "../../ffi/display.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { giveBack } from "../../ffi/give_back.ts";
 import { destroyModule, moduleVariable } from "../../ffi/native_module.ts";
-import type { DeviceContext } from "../../hardware/device_context.ts";
+import { type DeviceContext, labelOf } from "../../hardware/device_context.ts";
 import { DeviceBuffer } from "../../memory/device_buffer.ts";
 import { bytesPerElement, type DType } from "../../memory/dtype.ts";
 import { captureOf, isCapturing, observeCaptures } from "../../stream/running_captures.ts";
@@ -17,6 +18,9 @@ import { canonicalExpression, type ModuleContents } from "./module_contents.ts";
 import { kernelOfModule } from "./module_kernel.ts";
 import type { ReadableKernel, SignatureIn } from "../signature/signature_types.ts";
 import type { NoStructs, StructTypes } from "../signature/struct_type.ts";
+
+/** Names in the short form. */
+const MAX_LISTED = 6;
 
 /**
  * A loaded module: its kernels by their signatures, and its variables. Made by `device.compile()`
@@ -245,3 +249,18 @@ export class Module<
     );
   }
 }
+
+/** The first names, and the number of all where there are more. */
+function listed(names: readonly string[]): string {
+  const rest = names.length > MAX_LISTED ? `, … (${names.length})` : "";
+  return names.slice(0, MAX_LISTED).join(", ") + rest;
+}
+
+displayAs<Module>(Module.prototype, "Module", {
+  name: ({ name }) => name,
+  device: labelOf,
+  kernels: ({ kernelNames }) => listed(kernelNames),
+  variables: ({ variableNames: names }) => names.length > 0 && listed(names),
+  warnings: ({ log }) => log !== "",
+  disposed: ({ disposed }) => disposed,
+});

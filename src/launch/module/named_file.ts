@@ -6,6 +6,7 @@
 
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
+import { requireAccess } from "../../ffi/granted_environment.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 
 export interface NamedFile {
@@ -51,11 +52,12 @@ export async function readNamed<Content>(
   action: string,
   read: (path: string) => Promise<Content>,
 ): Promise<Content> {
+  requireAccess("read", path, action);
   try {
-    const { isBlockDevice, isCharDevice } = await Deno.stat(path);
-    // Such as /dev/zero, which has no end. A pipe has one.
-    if (isBlockDevice === true || isCharDevice === true) {
-      throw new Deno.errors.NotSupported("it is a device");
+    const { isFile, isDirectory } = await Deno.stat(path);
+    // /dev/zero has no end, and a pipe may have no writer. Deno refuses directories.
+    if (!isFile && !isDirectory) {
+      throw new Deno.errors.NotSupported("it is not a regular file");
     }
     return await read(path);
   } catch (error) {
@@ -65,6 +67,7 @@ export async function readNamed<Content>(
 
 /** Opens a file for writing, and truncates it. */
 export async function openNamedFile({ path }: NamedFile, action: string): Promise<Deno.FsFile> {
+  requireAccess("write", path, action);
   try {
     return await Deno.open(path, { write: true, create: true, truncate: true });
   } catch (error) {

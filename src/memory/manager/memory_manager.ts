@@ -4,12 +4,13 @@
  * @module
  */
 
+import { displayAs } from "../../ffi/display.ts";
 import { requireObject } from "../../ffi/arguments.ts";
 import { OutOfMemoryError } from "../../ffi/cuda_error.ts";
-import { describeValue } from "../../ffi/describe_value.ts";
+import { describeValue, formatBytes } from "../../ffi/describe_value.ts";
 import { logger } from "../../ffi/logging.ts";
 import { deviceMemory } from "../../ffi/native_device.ts";
-import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
+import { contextOf, type DeviceContext, labelOf } from "../../hardware/device_context.ts";
 import { usableMemory } from "../../hardware/memory_reserve.ts";
 import { bytesOfLength, checkAlignment, type PlacementOptions } from "../buffer_options.ts";
 import { streamFor } from "../buffer_copy.ts";
@@ -29,6 +30,8 @@ export interface MemoryManagerStatistics {
   readonly ordinal: number;
   /** The label of the device: `cuda:0`. */
   readonly device: string;
+  /** Whether `GRIDSTRIDE_FAKE` makes the device up. */
+  readonly fake: boolean;
   /** Free, total, reserved and usable memory of the device. */
   readonly memory: {
     /** Free memory of the opened device. */
@@ -294,9 +297,10 @@ export class MemoryManager {
     const direct = this.#liveDirect().map(({ byteLength }) => byteLength);
     const directBytes = this.#directBytes();
     const live = pool.currentUsage + directBytes;
-    return {
+    const statistics: MemoryManagerStatistics = {
       ordinal: this.ordinal,
       device: this.context.label,
+      fake: this.context.info.fake,
       memory: this.memory(),
       capacity: this.capacity,
       live,
@@ -306,6 +310,13 @@ export class MemoryManager {
       bands: this.#bands.count([...this.pool.liveSizes(), ...direct]),
       pool,
     };
+    return displayAs(statistics, "MemoryManagerStatistics", {
+      device: () => labelOf(this),
+      live: ({ live }) => formatBytes(live),
+      reserved: ({ reserved }) => formatBytes(reserved),
+      capacity: ({ capacity }) => formatBytes(capacity),
+      utilization: ({ utilization }) => utilization,
+    });
   }
 
   /**
@@ -335,3 +346,9 @@ export class MemoryManager {
     return statistics;
   }
 }
+
+displayAs(MemoryManager.prototype, "MemoryManager", {
+  device: labelOf,
+  live: (manager) => formatBytes(manager.memoryAllocated()),
+  capacity: ({ capacity }) => formatBytes(capacity),
+});

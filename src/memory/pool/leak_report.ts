@@ -4,6 +4,7 @@
  * @module
  */
 
+import { displayAs } from "../../ffi/display.ts";
 import { requireObject } from "../../ffi/arguments.ts";
 import { OutOfMemoryError } from "../../ffi/cuda_error.ts";
 import { describeValue, formatBytes } from "../../ffi/describe_value.ts";
@@ -111,6 +112,15 @@ export class LeakReport {
     ].join("\n");
   }
 }
+
+displayAs(LeakReport.prototype, "LeakReport", {
+  device: ({ device }) => device,
+  buffers: ({ count }) => count,
+  requested: ({ requested }) => formatBytes(requested),
+  olderThan: ({ olderThan }) => olderThan ?? undefined,
+  sites: ({ sites }) => sites.length,
+  largest: ({ sites: [largest] }) => largest?.site?.replace(/\n[^]*$/, "").trim(),
+}, { more: { report: String } });
 
 /**
  * Reports the live buffers of a pool. Makes no native call.

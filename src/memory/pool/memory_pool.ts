@@ -4,10 +4,11 @@
  * @module
  */
 
+import { displayAs } from "../../ffi/display.ts";
 import { requireInstance, requireObject } from "../../ffi/arguments.ts";
-import { describeValue } from "../../ffi/describe_value.ts";
+import { describeValue, formatBytes } from "../../ffi/describe_value.ts";
 import { giveBack } from "../../ffi/give_back.ts";
-import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
+import { contextOf, type DeviceContext, labelOf } from "../../hardware/device_context.ts";
 import { isCapturing, observeCaptures } from "../../stream/running_captures.ts";
 import { Allocation, frees } from "../allocation.ts";
 import { bytesOfLength, type PlacementOptions } from "../buffer_options.ts";
@@ -274,7 +275,15 @@ export class MemoryPool implements Disposable {
 
   /** The statistics of the pool. Makes no native call. */
   stats(): PoolStatistics {
-    return this.#blocks.stats();
+    return displayAs(this.#blocks.stats(), "PoolStatistics", {
+      live: ({ currentUsage }) => formatBytes(currentUsage),
+      peak: ({ peakUsage }) => formatBytes(peakUsage),
+      reserved: ({ reserved }) => formatBytes(reserved),
+      buffers: ({ allocation }) => allocation.all.current,
+      requests: ({ allocationCount }) => allocationCount,
+      hitRate: ({ hitRate }) => hitRate,
+      fragmentation: ({ fragmentation }) => fragmentation.external,
+    });
   }
 
   /** Starts peaks and totals again; live buffers stay counted. */
@@ -461,3 +470,12 @@ export class MemoryPool implements Disposable {
     );
   }
 }
+
+displayAs(MemoryPool.prototype, "MemoryPool", {
+  device: labelOf,
+  live: (pool) => formatBytes(pool.memoryAllocated()),
+  reserved: (pool) => formatBytes(pool.memoryReserved()),
+  limit: ({ limitBytes }) => formatBytes(limitBytes),
+  hitRate: (pool) => pool.stats().hitRate,
+  disposed: ({ disposed }) => disposed,
+});

@@ -4,6 +4,9 @@
  * @module
  */
 
+import { formatBytes } from "../../ffi/describe_value.ts";
+import { displayAs } from "../../ffi/display.ts";
+import { labelOf } from "../../hardware/device_context.ts";
 import { checkInteger, requireInstance, requireObject } from "../../ffi/arguments.ts";
 import { giveBack } from "../../ffi/give_back.ts";
 import { createEvent, destroyEvent, recordEvent, waitForEvent } from "../../ffi/native_stream.ts";
@@ -167,6 +170,14 @@ export class UploadRing implements AsyncDisposable {
     await this.#slots.closeAsync();
   }
 }
+
+displayAs(UploadRing.prototype, "UploadRing", {
+  device: labelOf,
+  slots: ({ slots }) => slots,
+  slotSize: ({ slotBytes }) => formatBytes(slotBytes),
+  readers: ({ readers }) => readers,
+  disposed: ({ disposed }) => disposed,
+});
 
 /** A running upload. Its disposal ends it. */
 export interface RunningUpload extends Disposable {

@@ -45,6 +45,7 @@ export const NO_STATISTICS: TraceStatistics = {
 export function recordingOf(parts: Partial<TraceRecording> = {}): TraceRecording {
   return {
     device: "cuda:0",
+    fake: false,
     deviceName: "NVIDIA H200",
     timeOrigin: 1_700_000_000_000,
     begun: 50,

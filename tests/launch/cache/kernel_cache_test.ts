@@ -260,3 +260,19 @@ Deno.test("cachedCompile() ends a shared compilation when its last request is ab
     assertEquals((await third).cached, false);
     assert(!endings[1]!.aborted);
   }));
+
+Deno.test("cachedCompile() does not read an entry that is larger than the cache", () =>
+  withCache(async (folder) => {
+    const compiler = new CountingCompiler();
+    await compiler.cached(REQUEST);
+    const path = entryPath(folder, (await listKernelCache())[0]!.key);
+    const bytes = Deno.statSync(path).size;
+    for (const large of [2 ** 20 + 1, 20 * 2 ** 30]) {
+      // A file without blocks on the disk.
+      Deno.truncateSync(path, large);
+      await forget(folder);
+      assertEquals((await compiler.cached(REQUEST)).cached, false);
+      assertEquals(Deno.statSync(path).size, bytes);
+    }
+    assertEquals(compiler.compilations, 3);
+  }));

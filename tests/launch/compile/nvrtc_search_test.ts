@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { openLibrary } from "../../../src/ffi/open_library.ts";
 import {
   absentHeader,
   holdsHeader,
@@ -9,6 +10,8 @@ import {
 } from "../../../src/launch/compile/nvrtc_search.ts";
 import { runProgram } from "../../support/subprocess.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
+
+const { path } = openLibrary("host");
 
 /** A file system with empty files. */
 function machine(...files: readonly string[]): TemporaryDirectory {
@@ -145,6 +148,33 @@ Deno.test("searchNvrtc() never prompts without permission to read", async () => 
   assertEquals(code, 0, stderr);
   const [first] = JSON.parse(stdout) as NvrtcAttempt[];
   assertEquals(first!.reason, "it may not be read: run again with --allow-read=/opt/cuda/lib64");
+});
+
+Deno.test("findNvrtc() opens a library of a variable only with FFI permission for its path", async () => {
+  const module = import.meta.resolve("../../../src/launch/compile/nvrtc_search.ts");
+  using found = TemporaryDirectory.of({ "/lib64/libnvrtc.so.13": "no library" });
+  const file = `${found.path}/lib64/libnvrtc.so.13`;
+  const program = `import { findNvrtc } from "${module}";
+    import { openNativeLibrary } from "${import.meta.resolve("../../../src/ffi/library.ts")}";
+    const library = openNativeLibrary("${path}");
+    for (const [name, value] of [["GRIDSTRIDE_NVRTC", "${file}"], ["CUDA_HOME", "${found.path}"]]) {
+      try {
+        findNvrtc(library, (variable) => variable === name ? value : undefined);
+      } catch (error) {
+        console.log(error.message.split("\\n").find((line) => line.includes("${file}")));
+      }
+    }`;
+  const tried = async (...permissions: string[]) => {
+    const { stdout, stderr } = await runProgram(program, {
+      permissions: ["--allow-read", "--allow-env", ...permissions],
+    });
+    assertEquals(stderr, "");
+    return stdout.trimEnd().split("\n").map((line) => line.split("): ")[1]);
+  };
+  const refused = `permission for FFI is not granted: run again with --allow-ffi=${file}`;
+  assertEquals(await tried(`--allow-ffi=${path}`), [refused, refused]);
+  const opened = await tried(`--allow-ffi=${path},${file}`);
+  for (const reason of opened) assertMatch(reason!, /file too short|invalid ELF|no such file/);
 });
 
 const runtime = (version: number) => `/* CUDA */\n#define CUDART_VERSION  ${version}\n`;

@@ -191,7 +191,10 @@ Deno.test("uploadFile() needs the permission to read", async () => {
   assertEquals(lines.length, 4, stderr);
   assertEquals(lines[0], "6");
   const refusal = "NotCapable true Cannot open";
-  assertStringIncludes(lines[1]!, `${refusal} "${denied}/file" as permission to read it is not`);
+  assertStringIncludes(
+    lines[1]!,
+    `${refusal} a file as permission to read "${denied}/file" is not`,
+  );
   assertStringIncludes(lines[1]!, `run again with --allow-read=${denied}/file`);
   assertStringIncludes(lines[2]!, refusal);
   if (Deno.build.os === "linux") assertStringIncludes(lines[3]!, "NotCapable true");

@@ -9,13 +9,15 @@
  * @module
  */
 
+import { formatBytes } from "../../../ffi/describe_value.ts";
+import { displayAs, frameHtml } from "../../../ffi/display.ts";
 import { type MemorySnapshot, TIMELINE_ACTIONS } from "../snapshot/memory_snapshot.ts";
 import * as history from "./page/history.ts";
 import * as tools from "./page/page_tools.ts";
 import * as map from "./page/segment_view.ts";
 import * as timeline from "./page/timeline_view.ts";
 import * as quantities from "./quantities.ts";
-import { formatBytes, formatCount, formatShare } from "./quantities.ts";
+import { formatCount, formatShare } from "./quantities.ts";
 import {
   counted,
   deviceTitle,
@@ -26,6 +28,7 @@ import {
 import { STYLE_SHEET } from "./style_sheet.ts";
 
 export const PAGE_FUNCTIONS: readonly { readonly name: string }[] = [
+  { formatBytes },
   quantities,
   tools,
   history,
@@ -342,4 +345,16 @@ ${segmentTable(figures)}
 </body>
 </html>
 `.text;
+}
+
+/** Gives a snapshot a short form; Jupyter shows the report of it. */
+export function displaySnapshot(snapshot: MemorySnapshot): MemorySnapshot {
+  const totals = () => memoryReportFigures(snapshot).totals;
+  return displayAs(snapshot, "MemorySnapshot", {
+    device: () => deviceTitle(snapshot),
+    fake: ({ device }) => device.fake,
+    live: () => formatBytes(totals().live),
+    reserved: () => formatBytes(totals().reserved),
+    events: ({ timeline }) => timeline?.action.length,
+  }, { html: (snapshot) => frameHtml(memoryReport(snapshot)) });
 }

@@ -1,13 +1,11 @@
 /**
- * Formats sizes, times, shares and addresses.
+ * Formats times, shares and addresses.
  *
  * The page's script contains the text of these functions (see `memory_report.ts`), so they refer to
  * nothing else.
  *
  * @module
  */
-
-export { formatBytes } from "../../../ffi/describe_value.ts";
 
 /** Formats a whole number with grouped thousands: `100,000`. */
 export function formatCount(count: number): string {

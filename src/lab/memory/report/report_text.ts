@@ -4,10 +4,10 @@
  * @module
  */
 
+import { formatBytes } from "../../../ffi/describe_value.ts";
 import type { BlockState, MemorySnapshot } from "../snapshot/memory_snapshot.ts";
 import {
   formatAddress,
-  formatBytes,
   formatCount,
   formatDuration,
   formatShare,

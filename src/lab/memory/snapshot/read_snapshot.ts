@@ -6,6 +6,7 @@
  * @module
  */
 
+import { displaySnapshot } from "../report/memory_report.ts";
 import {
   type MemorySnapshot,
   SNAPSHOT_FORMAT,
@@ -60,7 +61,7 @@ export function readSnapshot(file: Uint8Array | string): MemorySnapshot {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new SnapshotError("", `must be JSON: ${reason}`, { cause });
   }
-  return validateSnapshot(value);
+  return displaySnapshot(validateSnapshot(value));
 }
 
 /**

@@ -1,3 +1,4 @@
+import { formatBytes } from "../../../../src/ffi/describe_value.ts";
 import {
   assert,
   assertEquals,
@@ -12,7 +13,6 @@ import {
 } from "../../../../src/lab/memory/mod.ts";
 import {
   formatAddress,
-  formatBytes,
   formatCount,
   formatDuration,
   formatShare,

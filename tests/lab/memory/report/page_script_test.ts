@@ -44,7 +44,7 @@ async function inFolder(run: (folder: string) => Promise<void>): Promise<void> {
 Deno.test("the modules of the page declare exported functions only, and all are in the page", () => {
   const found = MODULES.map((file) => [file, declarationsOf(textOf(file))] as const);
   assertEquals(found.filter(([, { others }]) => others.length > 0), []);
-  const names = found.flatMap(([, { names }]) => names);
+  const names = ["formatBytes", ...found.flatMap(([, { names }]) => names)];
   assertEquals(PAGE_FUNCTIONS.map(({ name }) => name).sort(), names.sort());
   const bad = declarationsOf("export const x = 1;\nfunction y() {\n}\nlet z;\n");
   assertEquals(bad, { names: [], others: ["export const x = 1;", "function y() {", "let z;"] });

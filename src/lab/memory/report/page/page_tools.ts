@@ -4,12 +4,13 @@
  * @module
  */
 
+import { formatBytes } from "../../../../ffi/describe_value.ts";
 import type {
   BlockState,
   MemorySnapshot,
   TIMELINE_ACTIONS,
 } from "../../snapshot/memory_snapshot.ts";
-import { formatBytes, formatCount, innermostFrame } from "../quantities.ts";
+import { formatCount, innermostFrame } from "../quantities.ts";
 
 export interface PageData
   extends Pick<MemorySnapshot, "streams" | "sites" | "segments" | "timeline"> {

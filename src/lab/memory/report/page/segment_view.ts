@@ -5,10 +5,10 @@
  * @module
  */
 
+import { formatBytes } from "../../../../ffi/describe_value.ts";
 import type { SnapshotBlock } from "../../snapshot/memory_snapshot.ts";
 import {
   formatAddress,
-  formatBytes,
   formatCount,
   formatDuration,
   formatShare,

@@ -8,8 +8,9 @@
  * @module
  */
 
+import { formatBytes } from "../../../../ffi/describe_value.ts";
 import type { SnapshotTimeline } from "../../snapshot/memory_snapshot.ts";
-import { formatAddress, formatBytes, formatCount, innermostFrame } from "../quantities.ts";
+import { formatAddress, formatCount, innermostFrame } from "../quantities.ts";
 import { liveBySite } from "./history.ts";
 import {
   announce,

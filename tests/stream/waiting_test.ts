@@ -1,0 +1,97 @@
+import { assertEquals } from "@std/assert";
+import { device } from "../support/device.ts";
+
+const gateModule = await device.compile(`
+  __global__ void pass(volatile int* gates, int gate) {
+    for (long long i = 0; i < 3000000000 && !gates[gate]; i++) {}
+  }
+  __global__ void open(volatile int* gates, int gate) { gates[gate] = 1; }`);
+const pass = gateModule.kernel("pass(volatile int* gates, int gate)");
+const open = gateModule.kernel("open(volatile int* gates, int gate)");
+const ONE_THREAD = { grid: 1, block: 1 };
+
+/** Streams that are held up by gates, and the function that opens a gate. */
+class Gates implements Disposable {
+  readonly #gates = device.allocate("int32", 2, { fill: 0 });
+  readonly #opener = device.createStream();
+  readonly stream = device.createStream();
+  readonly other = device.createStream();
+
+  close(gate: number, stream = this.stream): void {
+    pass.launch({ ...ONE_THREAD, stream }, this.#gates, gate);
+  }
+
+  open(gate: number): void {
+    open.launch({ ...ONE_THREAD, stream: this.#opener }, this.#gates, gate);
+  }
+
+  [Symbol.dispose](): void {
+    for (const each of [this.stream, this.other, this.#opener]) each[Symbol.dispose]();
+    this.#gates.free();
+  }
+}
+
+/** Lets pending waits reach the thread that waits for all of them. */
+const settle = () => new Promise((resolve) => setTimeout(resolve, 20));
+
+Deno.test("Waiting leaves Deno's threads to file access when more waits than threads are pending", async () => {
+  using gates = new Gates();
+  using small = device.allocate("float32", 4, { fill: 2 });
+  using large = device.allocate("float32", 100_000, { fill: 3 });
+  await device.stream.done();
+  gates.close(0);
+  const { stream } = gates;
+  using event = stream.record();
+  const waits = Array.from({ length: 50 }, () => [
+    stream.done(),
+    event.done(),
+    device.done(),
+    small.toArray({ stream }).then((array) => assertEquals([...array], [2, 2, 2, 2])),
+    large.toArray({ stream }).then((array) => assertEquals(new Set(array), new Set([3]))),
+  ]).flat();
+  await settle();
+  await Deno.readFile(new URL(import.meta.url));
+  assertEquals(event.query(), false, "the file was read after the kernel");
+  gates.open(0);
+  await Promise.all(waits);
+});
+
+Deno.test("Event.done() resolves in the order of the records when waits begin in another", async () => {
+  using gates = new Gates();
+  await device.stream.done();
+  gates.close(0);
+  using first = gates.stream.record();
+  gates.close(1);
+  using second = gates.stream.record();
+  const order: string[] = [];
+  const waits = [second.done().then(() => order.push("second"))];
+  await settle();
+  const firstDone = first.done().then(() => order.push("first"));
+  await settle();
+  gates.open(0);
+  await firstDone;
+  assertEquals(second.query(), false);
+  gates.open(1);
+  await Promise.all(waits);
+  assertEquals(order, ["first", "second"]);
+});
+
+Deno.test("Event.done() waits for the record before it when the event is recorded again", async () => {
+  using gates = new Gates();
+  await device.stream.done();
+  gates.close(0);
+  using event = gates.stream.record();
+  // The host device may have threads for only one gate and its opener.
+  using passed = gates.stream.record();
+  gates.other.wait(passed);
+  gates.close(1, gates.other);
+  const first = event.done();
+  await settle();
+  event.record(gates.other);
+  const second = event.done();
+  gates.open(0);
+  await first;
+  assertEquals(event.query(), false);
+  gates.open(1);
+  await second;
+});
