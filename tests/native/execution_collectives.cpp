@@ -219,18 +219,29 @@ void check_exits(unsigned threads) {
         outcome.description);
 }
 
-// A shuffle from a lane that has exited gives the calling lane's own value.
-__global__ void ask_the_absent(unsigned* out) {
+// A shuffle from a lane that has exited gives the calling lane's own value, and from one outside of
+// the mask a value that nobody takes for one.
+__global__ void ask_the_absent(float* out) {
+  const float own = static_cast<float>(threadIdx.x) + 50;
+  if (threadIdx.x >= 16) {
+    out[threadIdx.x] = __shfl_sync(0xffff0000u, own, 3);  // not in the mask
+    return;
+  }
   if (threadIdx.x == 3) return;
-  out[threadIdx.x] = __shfl_sync(0xffffffffu, threadIdx.x + 50, 3);
+  out[threadIdx.x] = __shfl_sync(0x0000ffffu, own, 3);
 }
 
 void check_absent() {
-  std::vector<unsigned> out(32);
+  std::vector<float> out(32);
   const Outcome outcome = run<ask_the_absent>(1, 32, 0, out.data());
   bool right = outcome.code == cudaSuccess;
-  for (unsigned lane = 0; lane < 32; ++lane) right = right && (lane == 3 || out[lane] == lane + 50);
-  check(right, "an exited lane gives no value", outcome.description);
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    if (lane == 3) continue;
+    const float got = out[lane];
+    right = right && (lane < 16 ? got == static_cast<float>(lane) + 50 : got != got);
+  }
+  check(right, "an exited lane gives no value, a lane outside of the mask NaN",
+        outcome.description);
 }
 
 // The house reduction: warps by shuffles, their sums by shared memory.

@@ -9,7 +9,9 @@
 #include <gridstride/load_store.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 
 #include <atomic>
 #include <cmath>
@@ -73,15 +75,65 @@ void on_one_thread(Body body) {
   KernelThread only(body);
 }
 
-// The sum of thread_count * repeats ones, in three scopes, with values that every type holds.
+std::atomic<int> interruptions{0};
+
+// Lets another thread run in the middle of whatever this one does, also on a single processor.
+void interrupt(int) {
+  interruptions.fetch_add(1);
+  sched_yield();
+}
+
+// Interrupts the threads that unblock SIGALRM, as long as it lives; the calling thread blocks it.
+class Interrupter {
+ public:
+  Interrupter() {
+    interruptions = 0;
+    struct sigaction action = {};
+    action.sa_handler = interrupt;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGALRM, &action, nullptr);
+    mask(SIG_BLOCK);
+    set_period(50);
+  }
+  ~Interrupter() { set_period(0); }
+
+  static void mask(int how) {
+    sigset_t alarm;
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    pthread_sigmask(how, &alarm, nullptr);
+  }
+
+ private:
+  static void set_period(int microseconds) {
+    const itimerval period = {{0, microseconds}, {0, microseconds}};
+    setitimer(ITIMER_REAL, &period, nullptr);
+  }
+};
+
+// A sum of ones, fewer than a float counts exactly. Each thread adds until all of them were
+// interrupted often enough, and begins when all have started.
 template <class T>
 void check_sum(Check& check, const char* name) {
   alignas(16) static T sum;
-  sum = T(0);
-  on_threads([](int) {
-    for (int i = 0; i < repeats; i++) atomicAdd(&sum, T(1));
-  });
-  check.holds(static_cast<double>(sum) == double{thread_count} * repeats, name);
+  static std::atomic<long> additions;
+  static std::atomic<int> started;
+  sum = T(0), additions = 0, started = 0;
+  {
+    const Interrupter interrupter;
+    on_threads([](int) {
+      for (++started; started != thread_count;) sched_yield();
+      Interrupter::mask(SIG_UNBLOCK);
+      long added = 0;
+      while (interruptions < 200 && added < (1 << 24) / thread_count - 100) {
+        for (int i = 0; i < 100; i++) atomicAdd(&sum, T(1));
+        added += 100;
+      }
+      Interrupter::mask(SIG_BLOCK);
+      additions += added;
+    });
+  }
+  check.holds(static_cast<double>(sum) == static_cast<double>(additions), name);
 }
 
 void check_concurrent_sums() {

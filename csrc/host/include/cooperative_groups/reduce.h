@@ -3,18 +3,41 @@
 
 #include "../cooperative_groups.h"
 
-
 namespace gridstride::host {
+
+// A reduction is one collective: a lane waits once, not once for each step. Lanes pass the address
+// of their share, where the last lane to arrive combines the values of all.
+template <class T, class Operation>
+struct LaneReduction {
+  struct Share {
+    T value;
+    Operation* operation;
+  };
+
+  static void complete(LaneSlot* lanes, uint32_t participants) {
+    Share* shares[32];
+    uint32_t count = 0;
+    for_each_lane(participants, [&](uint32_t lane) {
+      shares[count++] = reinterpret_cast<Share*>(lanes[lane].value);
+    });
+    for (uint32_t distance = 1; distance < count; distance *= 2) {
+      for (uint32_t rank = 0; rank + distance < count; rank += 2 * distance) {
+        T& left = shares[rank]->value;
+        left = (*shares[0]->operation)(left, shares[rank + distance]->value);
+      }
+    }
+    for (uint32_t rank = 1; rank < count; ++rank) shares[rank]->value = shares[0]->value;
+  }
+
+  static constexpr CollectiveOperation collective{"cooperative_groups::reduce", complete};
+};
 
 template <class T, class Operation>
 GS_HOST_INLINE T reduce_lanes(const LaneGroup& lanes, T value, Operation& operation) {
-  const uint32_t rank = lanes.rank();
-  const uint32_t count = lanes.count();
-  for (uint32_t distance = 1; distance < count; distance *= 2) {
-    const T other = lanes.value_of(value, rank + distance, shuffle_down);
-    if (rank % (2 * distance) == 0 && rank + distance < count) value = operation(value, other);
-  }
-  return lanes.value_of(value, 0, shuffle_index);
+  using Reduction = LaneReduction<T, Operation>;
+  typename Reduction::Share share{value, &operation};
+  warp_collective(lanes.mask(), reinterpret_cast<uint64_t>(&share), 0, Reduction::collective);
+  return share.value;
 }
 
 }  // namespace gridstride::host

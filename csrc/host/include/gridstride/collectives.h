@@ -123,7 +123,7 @@ GS_HOST_INLINE T from_bits(uint64_t bits) {
   return __builtin_bit_cast(T, static_cast<Bits>(bits));
 }
 
-// The value of a lane that takes no part is undefined in CUDA; here it is the calling lane's own.
+// A lane that has exited has no value: the calling lane gets its own.
 inline void complete_shuffle(LaneSlot* lanes, uint32_t participants) {
   for_each_lane(participants, [=](uint32_t lane) {
     const uint32_t source = lanes[lane].source;
@@ -143,10 +143,16 @@ GS_HOST_INLINE uint32_t segment_mask(int width) {
   return (32u - static_cast<uint32_t>(width)) & 31;
 }
 
+// The value of a lane outside of the mask is undefined in CUDA. A GPU mostly gives what that lane's
+// register holds, which nothing here knows. A plausible value would hide the mistake: this one is
+// NaN in every floating-point type, and a huge integer.
+inline constexpr uint64_t unknown_value = 0x7fff7fff7fff7fff;
+
 template <typename T>
 GS_HOST_INLINE T shuffle(uint32_t mask, T value, uint32_t source,
                          const CollectiveOperation& operation) {
-  return from_bits<T>(warp_collective(mask, to_bits(value), source, operation));
+  const uint64_t bits = warp_collective(mask, to_bits(value), source, operation);
+  return from_bits<T>((mask >> source & 1) != 0 ? bits : unknown_value);
 }
 
 }  // namespace gridstride::host

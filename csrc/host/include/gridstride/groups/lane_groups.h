@@ -52,6 +52,10 @@ class LaneGroup {
   // 32 where the group has no such rank.
   uint32_t lane_of(uint32_t rank) const {
     uint32_t left = mask_;
+    const uint32_t first = left == 0 ? 0 : static_cast<uint32_t>(__builtin_ctz(left));
+    const uint32_t run = left >> first;
+    // Neighbours, as in every tile.
+    if ((run & (run + 1)) == 0) return rank < 32 && (run >> rank & 1) != 0 ? first + rank : 32;
     for (; rank != 0 && left != 0; rank--) left &= left - 1;
     return left == 0 ? 32 : static_cast<uint32_t>(__builtin_ctz(left));
   }
