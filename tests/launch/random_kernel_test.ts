@@ -35,8 +35,7 @@ const SOURCE = `
     four(curand_normal4(&state));
     for (int i = 0; i < 2; i++) *out++ = curand_normal_double(&state);
     two(curand_normal2_double(&state));
-    *out++ = curand_log_normal(&state, 1, 0.5f);
-    *out++ = curand_log_normal_double(&state, 1, 0.5);
+    skipahead(6, &state);
     *out++ = curand(&state);
     *out++ = sizeof(state);
   }
@@ -113,7 +112,7 @@ Deno.test("curand_init() and skipahead() address the words of the 128-bit counte
 });
 
 Deno.test("the distributions of curand_kernel.h give NVIDIA's values", async () => {
-  using out = device.allocate("float64", 25);
+  using out = device.allocate("float64", 23);
   module.kernel("numbers(double* out)").launch({ grid: 1, block: 1 }, out);
   const uniform = [0.99461495876312256, 0.6175000905059278, 0.34729651108975818];
   uniform.push(0.1718000821496139, 0.68869876861572266, 0.79550027847290039);
@@ -124,8 +123,8 @@ Deno.test("the distributions of curand_kernel.h give NVIDIA's values", async () 
   normal.push(0.396541506, 0.707728088, -0.509884596, -1.1119256);
   const double = [-0.25815012790878777, -1.4896000376977074];
   double.push(-0.10462912279237643, 0.46827663877274067);
-  const expected = [...uniform, ...normal, ...double, 2.36110973, 1.6167413410451243];
-  const isDouble = (index: number) => index >= 17 && index !== 21;
+  const expected = [...uniform, ...normal, ...double];
+  const isDouble = (index: number) => index >= 17;
   for (const [index, value] of expected.entries()) {
     // Sines and logarithms may differ in their last places.
     const tolerance = isDouble(index) ? 1e-15 : 4e-7;

@@ -13,7 +13,7 @@ struct curandStatePhilox4_32_10 {
   uint4 block;  // the counter, encrypted
   uint2 key;
   unsigned int used;  // words of the block that were returned: 0 to 3
-  // The distribution of the second value of a pair, which is kept for the next call; 0 if none is.
+  // Whether the second value of a pair is kept for the next call.
   int kept, kept_double;
   float second;
   double second_double;
@@ -69,15 +69,12 @@ GS_HOST_INLINE double2 normal_pair(const uint4& words) {
   return {pair.x * radius, pair.y * radius};
 }
 
-// The first value of a pair, and the second at the next call for the same distribution.
-template <int Distribution, class Value, class Pair>
+// The first value of a pair, and the second at the next call.
+template <class Value, class Pair>
 GS_HOST_INLINE Value one_of(int& kept, Value& second, Pair next) {
-  if (kept == Distribution) {
-    kept = 0;
-    return second;
-  }
+  kept = kept == 0;
+  if (kept == 0) return second;
   const auto pair = next();
-  kept = Distribution;
   second = pair.y;
   return pair.x;
 }
@@ -142,12 +139,6 @@ GS_HOST_INLINE double2 curand_uniform2_double(curandStatePhilox4_32_10_t* state)
           gridstride::host::uniform_of(words.z, words.w)};
 }
 
-GS_HOST_INLINE double4 curand_uniform4_double(curandStatePhilox4_32_10_t* state) {
-  const double2 first = curand_uniform2_double(state);
-  const double2 second = curand_uniform2_double(state);
-  return {first.x, first.y, second.x, second.y};
-}
-
 // ---- normal numbers ----------------------------------------------------------------------------
 
 GS_HOST_INLINE float2 curand_normal2(curandStatePhilox4_32_10_t* state) {
@@ -162,7 +153,7 @@ GS_HOST_INLINE float4 curand_normal4(curandStatePhilox4_32_10_t* state) {
 }
 
 GS_HOST_INLINE float curand_normal(curandStatePhilox4_32_10_t* state) {
-  return gridstride::host::one_of<1>(state->kept, state->second,
+  return gridstride::host::one_of(state->kept, state->second,
                                      [&] { return curand_normal2(state); });
 }
 
@@ -170,48 +161,7 @@ GS_HOST_INLINE double2 curand_normal2_double(curandStatePhilox4_32_10_t* state) 
   return gridstride::host::normal_pair(curand4(state));
 }
 
-GS_HOST_INLINE double4 curand_normal4_double(curandStatePhilox4_32_10_t* state) {
-  const double2 first = curand_normal2_double(state);
-  const double2 second = curand_normal2_double(state);
-  return {first.x, first.y, second.x, second.y};
-}
-
 GS_HOST_INLINE double curand_normal_double(curandStatePhilox4_32_10_t* state) {
-  return gridstride::host::one_of<1>(state->kept_double, state->second_double,
+  return gridstride::host::one_of(state->kept_double, state->second_double,
                                      [&] { return curand_normal2_double(state); });
-}
-
-// ---- log-normal numbers ------------------------------------------------------------------------
-
-GS_HOST_INLINE float2 curand_log_normal2(curandStatePhilox4_32_10_t* state, float mean,
-                                         float deviation) {
-  const float2 pair = curand_normal2(state);
-  return {expf(fmaf(deviation, pair.x, mean)), expf(fmaf(deviation, pair.y, mean))};
-}
-
-GS_HOST_INLINE float4 curand_log_normal4(curandStatePhilox4_32_10_t* state, float mean,
-                                         float deviation) {
-  const float2 first = curand_log_normal2(state, mean, deviation);
-  const float2 second = curand_log_normal2(state, mean, deviation);
-  return {first.x, first.y, second.x, second.y};
-}
-
-GS_HOST_INLINE float curand_log_normal(curandStatePhilox4_32_10_t* state, float mean,
-                                       float deviation) {
-  return gridstride::host::one_of<2>(state->kept, state->second, [&] {
-    return curand_log_normal2(state, mean, deviation);
-  });
-}
-
-GS_HOST_INLINE double2 curand_log_normal2_double(curandStatePhilox4_32_10_t* state, double mean,
-                                                 double deviation) {
-  const double2 pair = curand_normal2_double(state);
-  return {exp(fma(deviation, pair.x, mean)), exp(fma(deviation, pair.y, mean))};
-}
-
-GS_HOST_INLINE double curand_log_normal_double(curandStatePhilox4_32_10_t* state, double mean,
-                                               double deviation) {
-  return gridstride::host::one_of<2>(state->kept_double, state->second_double, [&] {
-    return curand_log_normal2_double(state, mean, deviation);
-  });
 }

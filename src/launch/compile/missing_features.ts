@@ -31,7 +31,10 @@ const FEATURES: readonly (readonly [names: RegExp, sentence: string])[] = [
     /\bcurandState(?!Philox)|\bcurand_(?:mtgp|mrg|precalc)\w*\.h|\bcurandDirectionVectors/,
     "generator but Philox: use curandStatePhilox4_32_10_t, which gives the same words on a GPU",
   ],
-  [/\bcurand_(?:poisson|discrete)/, "Poisson and discrete numbers: transform curand_uniform()"],
+  [
+    /\bcurand_(?:poisson|discrete|log_normal)/,
+    "other distributions than uniform and normal: transform their numbers",
+  ],
   [
     /\btexture\b|\bcudaTexture\w+|\btexture_\w+\.h/,
     "textures: read a buffer, and interpolate in the kernel",

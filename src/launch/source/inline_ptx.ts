@@ -7,10 +7,10 @@
 
 import {
   ATOMICS,
-  COMPARISONS,
   CONSTRAINTS,
   INSTRUCTIONS,
   MEMORY,
+  OPERATORS,
   REGISTERS,
   ROUNDINGS,
   TYPES,
@@ -121,7 +121,7 @@ class Translation {
     if (word === "T") return TYPES[type]!;
     if (word === "U") return unsigned(type);
     if (word === "D") return TYPES[groups[0]!]!;
-    if (word === "<") return COMPARISONS[groups[0]!]!;
+    if (word === "<") return OPERATORS[groups[0]!]!;
     if (word === "r") return ROUNDINGS[groups.find((group) => group in ROUNDINGS)!]!;
     if (word === "o") return groups[0]!;
     // Of a conversion, the type of floats or of integers.

@@ -76,8 +76,7 @@ const ATOMIC = `(?:\\.(?:relaxed|acquire|release|acq_rel|cta|gpu|sys))*${SPACE}`
 const TABLE: readonly (readonly [pattern: string, text: string])[] = [
   [`mov\\.(?:${I}|${F}|pred)`, "$1"],
   ["cvta(?:\\.to)?(?:\\.(?:global|shared|local|const))?\\.u64", "$1"],
-  [`add\\.${I}`, "$1:u + $2:u"],
-  [`sub\\.${I}`, "$1:u - $2:u"],
+  [`(add|sub)\\.${I}`, "$1:u $< $2:u"],
   [`add\\.cc\\.${I3264}`, "P::sum<$U>($1:u, $2:u, false, gs_carry)"],
   [`addc\\.${I3264}`, "P::sum<$U>($1:u, $2:u, gs_carry, gs_dropped)"],
   [`addc\\.cc\\.${I3264}`, "P::sum<$U>($1:u, $2:u, gs_carry, gs_carry)"],
@@ -99,8 +98,7 @@ const TABLE: readonly (readonly [pattern: string, text: string])[] = [
   ["mul\\.wide\\.s16", "1 * $1 * $2"],
   ["mad\\.wide\\.u32", "1ull * $1 * $2 + $3:u64"],
   ["mad\\.wide\\.s32", "static_cast<unsigned long long>(1ll * $1 * $2) + $3:u64"],
-  [`div\\.[us](?:32|64)`, "$1 / $2"],
-  [`rem\\.[us](?:32|64)`, "$1 % $2"],
+  ["(div|rem)\\.[us](?:32|64)", "$1 $< $2"],
   [`neg\\.s(?:16|32|64)`, "0 - $1:u"],
   [`abs\\.s(?:16|32|64)`, "$1 < 0 ? 0 - $1:u : $1:u"],
   [`(min|max)\\.[us](?:16|32|64)`, "$1 $< $2 ? $1 : $2"],
@@ -108,9 +106,7 @@ const TABLE: readonly (readonly [pattern: string, text: string])[] = [
   ["sad\\.s32", "__sad($1, $2, $3:u32)"],
   ["vabsdiff4\\.u32\\.u32\\.u32\\.add", "__vsadu4($1, $2) + $3"],
   ["dp4a\\.(?:u32\\.u32|s32\\.s32)", "__dp4a($1, $2, $3)"],
-  ["and\\.(?:b(?:16|32|64)|pred)", "$1 & $2"],
-  ["or\\.(?:b(?:16|32|64)|pred)", "$1 | $2"],
-  ["xor\\.(?:b(?:16|32|64)|pred)", "$1 ^ $2"],
+  ["(and|or|xor)\\.(?:b(?:16|32|64)|pred)", "$1 $< $2"],
   ["not\\.b(?:16|32|64)", "~$1"],
   ["not\\.pred", "!$1"],
   ["shl\\.b(?:16|32|64)", "P::left<$T>($1, $2:u32)"],
@@ -137,12 +133,9 @@ const TABLE: readonly (readonly [pattern: string, text: string])[] = [
   ["(add|sub|mul|div)\\.(r[nzmp])\\.f64", "__d$o_$r($1, $2)"],
   ["fma\\.(r[nzmp])(?:\\.ftz)?\\.f32", "__fmaf_$r($1, $2, $3)"],
   ["fma\\.(r[nzmp])\\.f64", "__fma_$r($1, $2, $3)"],
-  [`add(?:\\.ftz)?\\.${F}`, "$1 + $2"],
-  [`sub(?:\\.ftz)?\\.${F}`, "$1 - $2"],
-  [`mul(?:\\.ftz)?\\.${F}`, "$1 * $2"],
+  [`(add|sub|mul)(?:\\.ftz)?\\.${F}`, "$1 $< $2"],
   ["div\\.(?:approx|full)(?:\\.ftz)?\\.f32", "$1 / $2"],
-  [`min(?:\\.ftz)?\\.${F}`, "min($1, $2)"],
-  [`max(?:\\.ftz)?\\.${F}`, "max($1, $2)"],
+  [`(min|max)(?:\\.ftz)?\\.${F}`, "$o($1, $2)"],
   [`neg(?:\\.ftz)?\\.${F}`, "-$1"],
   [`abs(?:\\.ftz)?\\.${F}`, "fabs($1)"],
   [`rcp(?:\\.approx)?${ROUND}\\.${F}`, "1 / $1"],
@@ -150,9 +143,7 @@ const TABLE: readonly (readonly [pattern: string, text: string])[] = [
   [`rsqrt\\.approx(?:\\.ftz)?\\.${F}`, "rsqrt($1)"],
   ["ex2\\.approx(?:\\.ftz)?\\.f32", "exp2f($1)"],
   ["lg2\\.approx(?:\\.ftz)?\\.f32", "log2f($1)"],
-  ["sin\\.approx(?:\\.ftz)?\\.f32", "sinf($1)"],
-  ["cos\\.approx(?:\\.ftz)?\\.f32", "cosf($1)"],
-  ["tanh\\.approx\\.f32", "tanhf($1)"],
+  ["(sin|cos|tanh)\\.approx(?:\\.ftz)?\\.f32", "$of($1)"],
   // ---- Conversions ----
   ["cvt\\.([us](?:8|16|32|64))\\.[us](?:8|16|32|64)", "static_cast<$D>($1)"],
   ["cvt\\.(r[nzmp])i(?:\\.ftz)?\\.([us](?:32|64))\\.f(?:32|64)", "__$f2$i_$r($1)"],
@@ -162,8 +153,7 @@ const TABLE: readonly (readonly [pattern: string, text: string])[] = [
   // ---- Threads ----
   ["activemask\\.b32", "__activemask()"],
   ["vote\\.sync\\.ballot\\.b32", "__ballot_sync($2, $1:pred)"],
-  ["vote\\.sync\\.any\\.pred", "__any_sync($2:b32, $1) != 0"],
-  ["vote\\.sync\\.all\\.pred", "__all_sync($2:b32, $1) != 0"],
+  ["vote\\.sync\\.(any|all)\\.pred", "__$o_sync($2:b32, $1) != 0"],
   ["match\\.any\\.sync\\.b(?:32|64)", "__match_any_sync($2:b32, $1)"],
   ["redux\\.sync\\.(add|min|max|and|or|xor)\\.[usb]32", "__reduce_$o_sync($2:b32, $1)"],
   ["bar\\.warp\\.sync", "!__syncwarp($0:b32)"],
@@ -185,9 +175,10 @@ export const ATOMICS: RegExp = new RegExp(
   `^(atom|red)${ATOMIC}\\.(add|min|max|and|or|xor|exch|cas|inc|dec)\\.([usbf](?:32|64))$`,
 );
 
-export const COMPARISONS: Readonly<Record<string, string>> = {
+export const OPERATORS: Readonly<Record<string, string>> = {
   ...{ eq: "==", ne: "!=", lt: "<", le: "<=", gt: ">", ge: ">=", lo: "<", ls: "<=", hi: ">" },
-  ...{ hs: ">=", min: "<", max: ">" },
+  ...{ hs: ">=", min: "<", max: ">", add: "+", sub: "-", mul: "*", div: "/", rem: "%" },
+  ...{ and: "&", or: "|", xor: "^" },
 };
 export const ROUNDINGS: Readonly<Record<string, string>> = {
   rn: "rn",

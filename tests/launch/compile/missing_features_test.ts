@@ -24,7 +24,7 @@ const SOURCES: readonly (readonly [head: string, body: string, line: number, err
     "#include <curand_kernel.h>",
     "curandStatePhilox4_32_10_t s; curand_poisson(&s, 3.0);",
     3,
-    "Poisson and discrete numbers: ",
+    "other distributions than uniform and normal: ",
   ],
   ["texture<float, 2> tex;", "x[0] = tex2D(tex, 1, 2);", 1, "textures: "],
   ["", "cudaDeviceSynchronize();", 3, "dynamic parallelism: "],
