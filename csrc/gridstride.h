@@ -79,6 +79,10 @@ GS_API int32_t gs_block_register(void* block, double bytes);
 /* Forgets the calling thread's command block. */
 GS_API int32_t gs_block_release(void);
 
+/* Makes the calling thread an isolate that may end before the process. What it makes from now on
+ * and does not release is released after the thread has ended and its work is done. */
+GS_API int32_t gs_isolate_join(void);
+
 /* The constant's name, such as "cudaErrorMemoryAllocation" or "GS_ERROR_HANDLE". */
 GS_API int32_t gs_status_name(int32_t status, char* text, int32_t capacity);
 

@@ -24,6 +24,7 @@ struct Failure {
 // through an initialisation wrapper.
 struct ThreadState {
   gs_command_block* block = nullptr;
+  int32_t isolate = 0;     // the owner of the resources that this thread makes; 0: nobody
   int32_t device = no_device;  // the device the running call concerns, once that is known
   Failure last_failure;
 };

@@ -15,6 +15,7 @@
 #include <thread>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "shim/guard.h"
 
@@ -105,6 +106,23 @@ class HandleTable {
     end_or_reopen(slot);
   }
 
+  // The resources of an isolate that has ended, and so makes no more.
+  std::vector<int32_t> handles_of(int32_t isolate) {
+    uint32_t count = 0;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      count = slots_made_;
+    }
+    std::vector<int32_t> found;
+    for (uint32_t index = 0; index < count; index++) {
+      Slot& each = slot(index);
+      const uint64_t state = each.state.load(std::memory_order_acquire);
+      if ((state & open) == 0 || each.isolate.load(std::memory_order_relaxed) != isolate) continue;
+      found.push_back(static_cast<int32_t>(generation_of(state) << index_bits | index));
+    }
+    return found;
+  }
+
   // Resources that exist: handles given and not yet ended.
   int64_t live() const { return live_.load(std::memory_order_relaxed); }
 
@@ -126,6 +144,7 @@ class HandleTable {
     std::atomic<uint64_t> state{0};
     uint32_t index = 0;
     uint32_t next_free = no_slot;
+    std::atomic<int32_t> isolate{0};  // the owner
     Resource resource;
   };
 
@@ -181,6 +200,7 @@ class HandleTable {
     Slot& slot = this->slot(index);
     const uint64_t generation = generation_of(slot.state.load(std::memory_order_relaxed)) + 1;
     live_.fetch_add(1, std::memory_order_relaxed);
+    slot.isolate.store(thread_state.isolate, std::memory_order_relaxed);
     slot.state.store(state_of(generation) | open, std::memory_order_release);
     return static_cast<int32_t>(generation << index_bits | index);
   }

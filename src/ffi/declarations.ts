@@ -15,6 +15,7 @@ export const DECLARATIONS = {
   gs_abi_describe: "char* text, int32_t capacity",
   gs_block_register: "void* block, double bytes",
   gs_block_release: "",
+  gs_isolate_join: "",
   gs_status_name: "int32_t status, char* text, int32_t capacity",
   gs_status_text: "int32_t status, char* text, int32_t capacity",
   gs_error_last: "double* result",

@@ -114,10 +114,19 @@ export class NativeLibrary {
       BLOCK_SLOTS * Float64Array.BYTES_PER_ELEMENT,
     );
     if (registered !== 0) throw handshakeError(path, "gs_block_register", registered);
+    if (!isWorker()) return;
+    const joined = symbols.gs_isolate_join();
+    if (joined !== 0) throw handshakeError(path, "gs_isolate_join", joined);
   }
 }
 
 displayAs(NativeLibrary.prototype, "NativeLibrary", { path: ({ path }) => path });
+
+/** Whether this isolate may end before the process. */
+function isWorker(): boolean {
+  const { WorkerGlobalScope } = globalThis as { WorkerGlobalScope?: new () => object };
+  return WorkerGlobalScope !== undefined && globalThis instanceof WorkerGlobalScope;
+}
 
 function handshakeError(path: string, name: string, status: number): LibraryOpenError {
   const message = `Cannot open ${path} as the handshake failed: ${name} returned ${status}`;

@@ -158,6 +158,7 @@ function members(declarations: readonly string[]): Readonly<Record<string, fc.Ar
     gs_abi_describe: passesList([], text),
     gs_block_register: passesList([], commandBlock),
     gs_block_release: passes(),
+    gs_isolate_join: passes(),
     gs_status_name: passesList([int32], text),
     gs_status_text: passesList([int32], text),
     gs_error_last: passes(result),

@@ -216,6 +216,27 @@ void MappingTable::require_pieces(const MemoryRange& range, int device) const {
           cudaErrorInvalidValue);
 }
 
+std::vector<std::pair<MemoryRange, int>> MappingTable::mapped_by(int32_t isolate) const {
+  const std::shared_lock<std::shared_mutex> lock(mutex_);
+  std::vector<std::pair<MemoryRange, int>> found;
+  for (const Line& line : holdings_) {
+    const AddressReservation& reservation = line.second;
+    if (reservation.isolate != isolate) continue;
+    const uint64_t page_bytes = reservation.page_bytes;
+    const uint8_t* pages = reservation.pages.get();
+    const uint8_t* end = pages + reservation.bytes / page_bytes;
+    for (const uint8_t* first = pages; (first = std::find_if(first, end, is_usable)) != end;) {
+      const uint8_t* last = std::find_if_not(first, end, is_usable);
+      found.emplace_back(
+          MemoryRange{line.first + static_cast<uint64_t>(first - pages) * page_bytes,
+                      static_cast<uint64_t>(last - first) * page_bytes},
+          reservation.device);
+      first = last;
+    }
+  }
+  return found;
+}
+
 MappingTable::Totals MappingTable::totals() const {
   const std::shared_lock<std::shared_mutex> lock(mutex_);
   return Totals{holdings_.size(), mapped_bytes_};

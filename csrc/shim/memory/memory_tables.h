@@ -14,6 +14,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <utility>
+#include <vector>
 
 #include "shim/memory/memory.h"
 
@@ -88,6 +89,16 @@ class RangeTable {
     return inside ? Membership::inside : Membership::astride;
   }
 
+  // The ranges that an isolate allocated or reserved, and their devices.
+  std::vector<std::pair<MemoryRange, int>> owned_by(int32_t isolate) const {
+    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    std::vector<std::pair<MemoryRange, int>> found;
+    for (const Line& line : holdings_) {
+      if (line.second.isolate == isolate) found.emplace_back(extent_of(line), line.second.device);
+    }
+    return found;
+  }
+
   // Declares the block live or ended if it lies in one range of the device.
   Membership declare(const MemoryRange& block, int device, bool is_live) {
     const std::unique_lock<std::shared_mutex> lock(mutex_);
@@ -141,6 +152,7 @@ struct Allocation {
   uint64_t bytes = 0;
   int device = no_device;
   DeclaredBlocks blocks = {};
+  int32_t isolate = thread_state.isolate;
 
   bool is_removable() const { return true; }
   bool has_memory(uint64_t, uint64_t) const { return true; }
@@ -174,6 +186,7 @@ struct AddressReservation {
   std::unique_ptr<uint8_t[], Free> pages;
   uint64_t pages_in_use = 0;
   DeclaredBlocks blocks;
+  int32_t isolate = thread_state.isolate;
 
   bool is_removable() const { return pages_in_use == 0; }
   bool has_memory(uint64_t offset, uint64_t bytes) const;
@@ -211,6 +224,9 @@ class MappingTable : public RangeTable<AddressReservation> {
 
   // Throws cudaErrorInvalidValue unless the range is whole pieces.
   void require_pieces(const MemoryRange& range, int device) const;
+
+  // The parts of an isolate's reservations that have memory, and their devices.
+  std::vector<std::pair<MemoryRange, int>> mapped_by(int32_t isolate) const;
 
   Totals totals() const;
 

@@ -132,4 +132,6 @@ extern HandleTable<Module> modules;
 
 int64_t live_nvrtc_programs();
 
+void destroy_programs(int32_t isolate);
+
 }  // namespace gridstride

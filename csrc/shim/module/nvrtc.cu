@@ -334,6 +334,10 @@ HandleTable<HeldProgram> programs;
 
 int64_t live_nvrtc_programs() { return programs.live(); }
 
+void destroy_programs(int32_t isolate) {
+  for (const int32_t handle : programs.handles_of(isolate)) gs_nvrtc_destroy(handle);
+}
+
 }  // namespace gridstride
 
 using namespace gridstride;

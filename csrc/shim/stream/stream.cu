@@ -2,6 +2,7 @@
 #include "shim/stream/stream.h"
 
 #include "shim/block.h"
+#include "shim/isolate.h"
 
 namespace gridstride {
 
@@ -43,7 +44,10 @@ int32_t gs_stream_create(int32_t device, int32_t priority, double* result) {
 }
 
 int32_t gs_stream_destroy(int32_t stream) {
-  return guarded([&] { streams.destroy(stream); });
+  return guarded([&] {
+    remember_work(*streams.use(stream).operator->());
+    streams.destroy(stream);
+  });
 }
 
 int32_t gs_stream_priorities(int32_t device, double* result) {

@@ -79,4 +79,16 @@ class RelaxedCapture {
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // from then on the thread's own
 };
 
+// The same for queries that the library makes by itself: they cannot fail.
+class RelaxedQueries {
+ public:
+  RelaxedQueries() { status_of(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+  RelaxedQueries(const RelaxedQueries&) = delete;
+  RelaxedQueries& operator=(const RelaxedQueries&) = delete;
+  ~RelaxedQueries() { status_of(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
 }  // namespace gridstride

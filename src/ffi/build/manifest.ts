@@ -160,6 +160,8 @@ export const MANIFEST: readonly string[] = [
   "csrc/shim/guard.cu",
   "csrc/shim/guard.h",
   "csrc/shim/handle_table.h",
+  "csrc/shim/isolate.cu",
+  "csrc/shim/isolate.h",
   "csrc/shim/launch/kernel_registry.cu",
   "csrc/shim/launch/kernel_registry.h",
   "csrc/shim/launch/launch.cu",
