@@ -72,7 +72,7 @@ Deno.test("console.log() shows each object and report in one to six useful lines
 });
 
 Deno.test("console.log() shows the state of what is freed or closed, and never throws", async () => {
-  using own = gridstride.openDevice();
+  using own = gridstride.openDevice(device.label);
   const module = await own.compile("__global__ void f() {}");
   const stream = own.createStream();
   const closed = {

@@ -22,12 +22,10 @@ import {
   targetMacros,
 } from "../compile/compiler.ts";
 import { readOptions } from "../compile/compiler_options.ts";
-import { HostCompiler } from "../compile/host_compiler.ts";
 import { isSealed } from "../compile/host_image.ts";
-import { NvrtcCompiler } from "../compile/nvrtc_compiler.ts";
 import { requestedKernel } from "../signature/signature_reader.ts";
 import type { StructTypes } from "../signature/struct_type.ts";
-import { type DeviceSource, explainHostCode, readDeviceSource } from "../source/device_source.ts";
+import type { DeviceSource } from "../source/device_source.ts";
 import { type KernelDeclaration, overloadExpression } from "../source/kernels.ts";
 import {
   type CompileOptions,
@@ -270,7 +268,7 @@ export async function compileForTarget(
   { cache, instances, timeout, signal, ...settings }: CompileSettings,
 ): Promise<CachedSource> {
   const text = withoutByteOrderMark(source);
-  const compiler = compilerFor(library, target.kind);
+  const compiler = await compilerFor(library, target.kind);
   const compile = async (ending: AbortSignal) => {
     const { name, defines } = settings;
     const { directories } = readOptions(
@@ -280,6 +278,7 @@ export async function compileForTarget(
     );
     const own = headersInDirectories(text, settings.headers, directories);
     const headers = new Map([...own, ...settings.headers]);
+    const { explainHostCode, readDeviceSource } = await import("../source/device_source.ts");
     const read = readDeviceSource(text, { name, headers, ...targetMacros(target, defines) });
     const declarations = declarationsOf(read);
     const expressions = [
@@ -313,12 +312,17 @@ export async function compileForTarget(
   }
 }
 
-/** The compiler for a kind of device, created on first use. */
-function compilerFor(library: NativeLibrary, kind: CompileTarget["kind"]): Compiler {
+/** The compiler for a kind of device, loaded and created on first use. */
+async function compilerFor(
+  library: NativeLibrary,
+  kind: CompileTarget["kind"],
+): Promise<Compiler> {
+  const Compiler = kind === "host"
+    ? (await import("../compile/host_compiler.ts")).HostCompiler
+    : (await import("../compile/nvrtc_compiler.ts")).NvrtcCompiler;
   const known = compilers.get(library) ?? new Map<CompileTarget["kind"], Compiler>();
   compilers.set(library, known);
-  const compiler = known.get(kind) ??
-    (kind === "host" ? new HostCompiler(library) : new NvrtcCompiler(library));
+  const compiler = known.get(kind) ?? new Compiler(library);
   known.set(kind, compiler);
   return compiler;
 }
