@@ -30,8 +30,8 @@ const FORMS = '"sm_90", "90", "9.0", "90a", "compute_90", "native", or a list of
 
 /** Parses a list of architectures separated by commas, semicolons or spaces. */
 export function parseArchitectures(text: string, source: string): ArchitectureRequest {
-  const names = text.split(/[\s,;]+/).filter((name) => name !== "");
-  if (names.length === 0) {
+  const names = text.trim().split(/\s*[,;]\s*|\s+/);
+  if (text.trim() === "") {
     throw new BuildError(`Cannot read ${source} as it must be ${FORMS}: it is empty`, 2);
   }
   const listed: Architecture[] = [];

@@ -9,6 +9,7 @@ import {
 import {
   decodeRecord,
   encodeRecord,
+  tuningIdentity,
   type TuningRecord,
 } from "../../../src/lab/tuning/tuning_store.ts";
 import { device } from "../../support/device.ts";
@@ -216,4 +217,35 @@ Deno.test("decodeRecord() is undefined for files with an entry that cannot be", 
   for (const wrong of [null, 7, { ...right, first: 1 }, { ...right, confirmed: "yes" }]) {
     assertEquals(read([entry], wrong), undefined, JSON.stringify(wrong));
   }
+});
+
+Deno.test("tuningIdentity() changes with each part of the device's model", () => {
+  const { info, library } = device.context;
+  const identity = (
+    changes: Partial<typeof info> = {},
+    build: Partial<typeof library.build> = {},
+    kind = library.kind,
+  ) => {
+    const changed = { ...library, kind, build: { ...library.build, ...build } };
+    const context = { info: { ...info, ...changes }, library: changed } as typeof device.context;
+    return tuningIdentity(context, "spin", "key", "1");
+  };
+  const parts: Partial<typeof info>[] = [
+    { kind: info.kind === "host" ? "cuda" : "host" },
+    { fake: !info.fake },
+    { name: "another" },
+    { computeCapability: "12.1" },
+    { multiprocessorCount: info.multiprocessorCount + 1 },
+    { driverVersion: "99.9" },
+    { driverVersion: "99.10" },
+  ];
+  const identities = [
+    identity(),
+    ...parts.map((changes) => identity(changes)),
+    identity({}, {}, library.kind === "host" ? "cuda" : "host"),
+    identity({}, { compiler: "another" }, "host"),
+    identity({}, { architectures: "another" }, "host"),
+  ];
+  assertEquals(new Set(identities).size, identities.length);
+  assertEquals(identity(), identities[0]);
 });

@@ -16,9 +16,11 @@
  * @module
  */
 
+import { requireObject } from "../../../ffi/arguments.ts";
 import { describeValue } from "../../../ffi/describe_value.ts";
 import {
   type MemoryTrace,
+  requireTrace,
   TraceChecker,
   TraceError,
   type TraceEvent,
@@ -107,6 +109,14 @@ export function replayTrace(
   policy: ReplayPolicy = REPLAY_POLICIES[0]!,
   options: { readonly capacityBytes?: number } = {},
 ): ReplayResult {
+  const action = "replay a trace";
+  requireTrace(trace, action);
+  requireObject(policy, "policy", action);
+  if (typeof policy.create !== "function") {
+    const found = describeValue(policy.create);
+    throw new TypeError(`Cannot ${action} as policy.create must be a function: it is ${found}`);
+  }
+  requireObject(options, "options", action);
   const { capacityBytes = DEFAULT_REPLAY_CAPACITY } = options;
   checkCapacity(capacityBytes);
   checkTrace(trace);
@@ -127,6 +137,7 @@ export function replayTrace(
 export function replayFigures(
   result: ReplayResult,
 ): Omit<ReplayResult, "steps" | "liveOverTime" | "reservedOverTime"> {
+  requireObject(result, "result", "total a replay");
   const { steps: _steps, liveOverTime: _live, reservedOverTime: _reserved, ...figures } = result;
   return figures;
 }

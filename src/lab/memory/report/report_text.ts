@@ -5,6 +5,7 @@
  */
 
 import { formatBytes } from "../../../ffi/describe_value.ts";
+import { validateSnapshot } from "../snapshot/read_snapshot.ts";
 import type { BlockState, MemorySnapshot } from "../snapshot/memory_snapshot.ts";
 import {
   formatAddress,
@@ -202,6 +203,7 @@ function noBytes(): Record<BlockState, number> {
  * ```
  */
 export function memoryReportFigures(snapshot: MemorySnapshot): MemoryReportFigures {
+  validateSnapshot(snapshot);
   const totals = {
     ...noBytes(),
     ...{ requested: 0, reserved: 0, largestFree: 0, liveBlocks: 0, blocks: 0 },

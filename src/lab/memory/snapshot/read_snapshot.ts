@@ -25,6 +25,11 @@ export function decodeFile(
   refuse: (offence: string, cause: unknown) => never,
 ): string {
   if (typeof file === "string") return file.replace(/^\uFEFF/, "");
+  if (!(file instanceof Uint8Array)) {
+    throw new TypeError(
+      `Cannot read a file as file must be a text or a Uint8Array: it is ${describeValue(file)}`,
+    );
+  }
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(file);
   } catch (cause) {

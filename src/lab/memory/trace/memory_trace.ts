@@ -22,7 +22,7 @@
  *
  * @module
  */
-import { printableText } from "../../../ffi/arguments.ts";
+import { printableText, requireObject } from "../../../ffi/arguments.ts";
 import { describeValue } from "../../../ffi/describe_value.ts";
 
 /** The first line of a trace. */
@@ -256,6 +256,7 @@ function pointOffence(name: unknown): string | undefined {
  * ```
  */
 export function formatTrace(trace: MemoryTrace): string {
+  requireTrace(trace, "write a trace");
   const checker = new TraceChecker();
   const lines = [TRACE_HEADER];
   if (trace.description !== "") {
@@ -271,6 +272,28 @@ export function formatTrace(trace: MemoryTrace): string {
   });
   lines.push(`end ${trace.events.length}`, "");
   return lines.join("\n");
+}
+
+/** Refuses anything but an object with the fields of a trace; a checker checks the events. */
+export function requireTrace(trace: unknown, action: string): asserts trace is MemoryTrace {
+  requireObject(trace, "trace", action);
+  const { name, description, events } = trace as { [Field in keyof MemoryTrace]?: unknown };
+  requireText(name, "trace.name", action);
+  requireText(description, "trace.description", action);
+  const found = Array.isArray(events)
+    ? events.findIndex((event) => typeof event !== "object" || event === null)
+    : undefined;
+  if (found === -1) return;
+  const place = found === undefined
+    ? "trace.events must be an array"
+    : `trace.events[${found}] must be an object`;
+  const value = found === undefined ? events : (events as unknown[])[found];
+  throw new TypeError(`Cannot ${action} as ${place}: it is ${describeValue(value)}`);
+}
+
+function requireText(value: unknown, name: string, action: string): asserts value is string {
+  if (typeof value === "string") return;
+  throw new TypeError(`Cannot ${action} as ${name} must be a text: it is ${describeValue(value)}`);
 }
 
 function lineOf(event: TraceEvent): string {
@@ -308,6 +331,8 @@ function lineOf(event: TraceEvent): string {
  * ```
  */
 export function parseTrace(text: string, name = "trace"): MemoryTrace {
+  requireText(text, "text", "read a trace");
+  requireText(name, "name", "read a trace");
   const lines = text.split(/\r?\n/);
   if (lines.at(-1) === "") lines.pop();
   const checker = new TraceChecker();

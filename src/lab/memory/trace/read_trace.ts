@@ -4,7 +4,8 @@
  * @module
  */
 
-import { decodeFile, readSnapshot } from "../snapshot/read_snapshot.ts";
+import { requireObject } from "../../../ffi/arguments.ts";
+import { decodeFile, readSnapshot, validateSnapshot } from "../snapshot/read_snapshot.ts";
 import {
   isMinimallocInstance,
   isRmmLog,
@@ -55,6 +56,7 @@ export function readTrace(
   name: string,
   options: { readonly multiplier?: number } = {},
 ): MemoryTrace {
+  requireObject(options, "options", "read a trace");
   const text = decodeFile(file, (offence) => {
     throw new TraceError(`read trace ${name}`, undefined, `the file ${offence}`);
   });
@@ -94,7 +96,7 @@ export function readTrace(
  * ```
  */
 export function traceOfSnapshot(snapshot: MemorySnapshot, name: string): MemoryTrace {
-  const { timeline } = snapshot;
+  const { timeline } = validateSnapshot(snapshot);
   const action = `make trace ${name} of a snapshot`;
   if (timeline === null) {
     throw new TraceError(

@@ -217,7 +217,6 @@ test("the page escapes HTML in names", async () => {
     sites: [hostile, hostile],
     settings: { [hostile]: hostile },
     statistics: { [hostile]: 1 },
-    takenAt: hostile,
   });
   await withPage(page, async ({ page, errors, requests }) => {
     await page.locator("#map").hover({ position: { x: 160, y: 12 } });
