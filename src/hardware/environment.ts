@@ -208,6 +208,12 @@ export class Environment {
     return this.#parse(MEMORY_POOL_SIZE_VARIABLE, BYTE_SIZE_GRAMMAR, matchByteSize);
   }
 
+  /** `GRIDSTRIDE_POOL_CACHE`: the most free bytes that a pool keeps. */
+  get memoryPoolCache(): number | undefined {
+    const parse = (value: string) => value === "0" ? 0 : matchByteSize(value);
+    return this.#parse("GRIDSTRIDE_POOL_CACHE", `0 or ${BYTE_SIZE_GRAMMAR}`, parse);
+  }
+
   /** `CUDA_MEMORY_POOL_TRIM`: whether pools return memory to the device that stays free. */
   get memoryPoolTrim(): boolean | undefined {
     const allowed = [...TRIM_VALUES.keys()].join(", ");

@@ -27,7 +27,7 @@ export interface StreamChoice {
 export interface PlacementOptions extends StreamChoice {
   /** The stream that uses the memory first and owns it; the device's default stream by default. */
   readonly stream?: Stream;
-  /** A power of two that divides the address; the pool's alignment, at least 512, by default. */
+  /** A power of two up to 2^30 that divides the address; the pool's alignment, at least 512, by default. */
   readonly alignment?: number;
 }
 
@@ -40,13 +40,16 @@ export interface CopyOptions extends StreamChoice {
   readonly offset?: number;
 }
 
+const MAX_ALIGNMENT = 2 ** 30;
+
 export function checkAlignment(alignment: number): number {
   if (Number.isSafeInteger(alignment) && alignment > 0) {
     // Compared exactly, because the logarithm of a large number is rounded.
-    if (2 ** Math.round(Math.log2(alignment)) === alignment) return alignment;
+    const isPower = 2 ** Math.round(Math.log2(alignment)) === alignment;
+    if (isPower && alignment <= MAX_ALIGNMENT) return alignment;
   }
   throw new RangeError(
-    `Cannot allocate a buffer as alignment must be a power of two: it is ${
+    `Cannot allocate a buffer as alignment must be a power of two up to 2^30: it is ${
       describeValue(alignment)
     }`,
   );

@@ -34,6 +34,7 @@ const VARIABLES: Readonly<Record<Accessor, string>> = {
   memoryFraction: "GRIDSTRIDE_MEMORY_FRACTION",
   memoryPoolSize: "CUDA_MEMORY_POOL_SIZE",
   memoryPoolTrim: "CUDA_MEMORY_POOL_TRIM",
+  memoryPoolCache: "GRIDSTRIDE_POOL_CACHE",
   cudaHome: "CUDA_HOME",
 };
 const ACCESSORS = Object.keys(VARIABLES) as Accessor[];
@@ -81,6 +82,7 @@ const READ: Readonly<Record<Accessor, Readonly<Record<string, unknown>>>> = {
   memoryFraction: { "0.9": 0.9, ".5": 0.5, "1": 1, "1.0": 1 },
   memoryPoolSize: { "2G": 2 ** 31, "512MiB": 2 ** 29, "2GB": 2 ** 31 },
   memoryPoolTrim: { "1": true, true: true, "0": false, false: false },
+  memoryPoolCache: { "0": 0, "256MiB": 2 ** 28 },
   cudaHome: { "/usr/local/cuda": "/usr/local/cuda", "": undefined },
 };
 
@@ -109,6 +111,7 @@ const REFUSED: Readonly<Partial<Record<Accessor, readonly string[]>>> = {
   memoryFraction: ["", "0", "0.0", "-0.5", "1.0001", "90%", "1e-1", "NaN", "."],
   memoryPoolSize: ["", "0", "2 GB", "1.5G", "8192T"],
   memoryPoolTrim: ["", "yes", "TRUE", "2"],
+  memoryPoolCache: ["", "-1", "much", "00"],
 };
 
 for (const accessor of ACCESSORS) {

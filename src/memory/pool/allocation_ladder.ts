@@ -6,12 +6,12 @@
  * 3. blocks that other streams have finished with;
  * 4. growth within the limit. Before the pool grows beyond its {@linkcode GrowthPolicy}, it returns
  *    memory that is free elsewhere;
- * 5. the program's callback, which may free something;
- * 6. returning all free memory, to take it again in one piece, and the same in the pools of other
- *    isolates;
- * 7. waiting for streams that still use freed memory, one by one, the most promising first.
+ * 5. memory of dropped buffers, and returning all free memory to take it again in one piece;
+ * 6. waiting for streams that still use freed memory, one by one, the most promising first;
+ * 7. the program's callback, which may free something;
+ * 8. returning all free memory, also in the pools of other isolates, and waiting once more.
  *
- * Only the last step waits: it blocks the thread in `allocate()`, and not in `allocateAsync()`.
+ * Only steps 6 and 8 wait, which blocks the thread in `allocate()`, and not in `allocateAsync()`.
  *
  * @module
  */
@@ -247,12 +247,11 @@ export class AllocationLadder {
    * @returns The block; 0 if there is no memory.
    */
   *climb(request: BlockRequest): Generator<Mark, number> {
-    const { counters, settings, streams, upstream } = this.#pool;
+    const { counters, settings, upstream } = this.#pool;
     counters.count("retries");
-    if (this.#pool.dropped.reclaim()) {
-      const reclaimed = this.find(request);
-      if (reclaimed !== 0) return reclaimed;
-    }
+    this.#pool.dropped.reclaim();
+    const reclaimed = yield* this.#await(request);
+    if (reclaimed !== 0) return reclaimed;
     let live: number;
     do {
       live = counters.allocatedBytes;
@@ -267,10 +266,16 @@ export class AllocationLadder {
       // This pool returns its memory right below.
       upstream.wasPressed();
     }
-    const found = this.#retry(request);
-    if (found !== 0) return found;
+    // The callback may have freed memory that streams use.
+    return yield* this.#await(request);
+  }
+
+  /** Returns all free memory to take it again, and waits for streams one by one. */
+  *#await(request: BlockRequest): Generator<Mark, number> {
+    const atOnce = this.#retry(request);
+    if (atOnce !== 0) return atOnce;
     let hasWaited = false;
-    for (const mark of streams.waits(request.kind, request.padded)) {
+    for (const mark of this.#pool.streams.waits(request.kind, request.padded)) {
       yield mark;
       hasWaited = true;
       const block = this.#retry(request);

@@ -7,6 +7,7 @@
  * @module
  */
 
+import { describeValue } from "../../ffi/describe_value.ts";
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import { AllocationLadder, type BlockRequest } from "./allocation_ladder.ts";
 import { AllocationQueue, type AllocationWait } from "./allocation_queue.ts";
@@ -54,6 +55,8 @@ export class BlockPool {
   readonly guards: GuardedBlocks | undefined;
   /** The tick of the pool's clock; see `pool_expiry.ts`. */
   tick = 0;
+  /** The time of the last task that freed a block or took memory; `Infinity` while it runs. */
+  lastFreed: number = performance.now();
   /** The number of blocks freed by address, behind the back of their buffers. */
   addressFrees = 0;
   readonly #freedByAddress = new Map<number, number>();
@@ -219,6 +222,7 @@ export class BlockPool {
   freeUnguarded(block: number): void {
     const { table, counters } = this;
     if (this.#isFollowed) { for (const observer of this.#observers) observer.freed?.(block); }
+    if (this.lastFreed !== Infinity) this.#noteTime();
     const kind = table.kind(block);
     const bytes = table.bytes(block);
     const owner = table.owner(block);
@@ -395,7 +399,14 @@ export class BlockPool {
 
   noteReserved(kind: 0 | 1, bytes: number, address: number, isSegment: boolean): void {
     this.counters.noteReserved(kind, bytes, isSegment);
+    this.#noteTime();
     for (const observer of this.#observers) observer.reserved?.(bytes, address);
+  }
+
+  /** Reading the time once per task costs less than at every free. */
+  #noteTime(): void {
+    this.lastFreed = Infinity;
+    queueMicrotask(() => this.lastFreed = performance.now());
   }
 
   /** Forgets the stream of the last request, because its slot may have changed. */
@@ -599,6 +610,13 @@ export class BlockPool {
       });
     } finally {
       this.#isAsking = false;
+    }
+    if (typeof hasFreed !== "boolean") {
+      throw new TypeError(
+        `Cannot allocate memory as onMemoryPressure must return true or false at once: it has returned ${
+          describeValue(hasFreed)
+        }`,
+      );
     }
     this.#requireUsable(stream);
     return hasFreed;

@@ -334,7 +334,7 @@ export class MemoryPool implements Disposable {
   /**
    * Returns memory to the device that is known to have been free for some time and that no stream
    * uses. A pool with a `cleanupInterval` does so by itself, and knows ages to within a quarter of
-   * the interval. A pool without reads the clock only here, and the first call finds nothing. Free
+   * the interval. A pool without reads the clock here, and after each task that frees something. Free
    * neighbours form one block, which is as old as its youngest part.
    *
    * @param age In milliseconds; 0 for all free memory. By default the pool's `cleanupInterval`, or

@@ -55,7 +55,7 @@ export class PoolClock {
 
 /** The expiry of a pool. Its timer runs while the pool has memory, and keeps no process alive. */
 export class PoolExpiry {
-  readonly #pool: Pick<BlockPool, "upstream" | "reservedBytes" | "tick" | "expire">;
+  readonly #pool: Pick<BlockPool, "upstream" | "reservedBytes" | "tick" | "lastFreed" | "expire">;
   readonly #interval: number;
   readonly #clock: PoolClock;
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -66,7 +66,7 @@ export class PoolExpiry {
    * @param pool The pool; {@linkcode PoolExpiry.update} is called whenever its memory changes.
    */
   constructor(
-    pool: Pick<BlockPool, "upstream" | "reservedBytes" | "tick" | "expire">,
+    pool: Pick<BlockPool, "upstream" | "reservedBytes" | "tick" | "lastFreed" | "expire">,
     interval: number,
   ) {
     this.#pool = pool;
@@ -98,7 +98,8 @@ export class PoolExpiry {
   expire(age: number): number {
     const now = performance.now();
     this.#clock.advance(now);
-    const ticks = this.#clock.ticksSince(now - age);
+    const isIdle = this.#pool.lastFreed <= now - age;
+    const ticks = isIdle ? 0 : this.#clock.ticksSince(now - age);
     return ticks === undefined ? 0 : this.#pool.expire(ticks);
   }
 

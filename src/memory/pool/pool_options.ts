@@ -49,7 +49,10 @@ export interface MemoryPoolOptions {
    * class; the others join their free neighbours at once.
    */
   readonly maxCachedBuffers?: number;
-  /** Maximum free memory that the pool keeps; by default there is no limit. */
+  /**
+   * Maximum free memory that the pool keeps; by default that of `GRIDSTRIDE_POOL_CACHE`, and no limit
+   * without that variable.
+   */
   readonly maxCachedBytes?: number | string;
   /** Whether the pool tracks the age, stream and allocation site of every buffer. */
   readonly enableMemoryTracking?: boolean;
@@ -84,13 +87,14 @@ export interface MemoryPoolOptions {
     readonly reclaim?: number;
     /**
      * A request that is still above `reclaim` then is refused if more than this share would be in
-     * use. 0.85 by default if `pressure` is given, and never otherwise.
+     * use. 0.85 by default if `pressure` is given. Without `pressure`, nothing below the limit is
+     * refused.
      */
     readonly refuse?: number;
   };
   /**
-   * Called before a request fails for lack of memory. It may free buffers but must not allocate.
-   * If it returns `true`, the request is tried again. An error that it throws reaches the caller
+   * Called before a request fails for lack of memory, after waiting for streams. It may free buffers but must not allocate.
+   * If it returns `true`, the request is tried again; it must not be asynchronous. An error that it throws reaches the caller
    * of the allocation.
    */
   readonly onMemoryPressure?: (event: {
@@ -199,7 +203,7 @@ export const POOL_PRESETS: Readonly<Record<PoolPreset, Partial<PoolSettings>>> =
 /** The variables that pools read. */
 export type PoolEnvironment = Pick<
   Environment,
-  "memoryFraction" | "memoryPoolSize" | "memoryPoolTrim" | "read"
+  "memoryFraction" | "memoryPoolSize" | "memoryPoolCache" | "memoryPoolTrim" | "read"
 >;
 
 /** The properties of a device that the settings depend on. */
@@ -239,6 +243,8 @@ const OPTION_NAMES = [
   "onMemoryPressure",
   "alignment",
 ] as const satisfies readonly (keyof MemoryPoolOptions)[];
+
+const AsyncFunction = (async () => {}).constructor;
 
 const PRESET_NAMES = Object.keys(POOL_PRESETS) as PoolPreset[];
 
@@ -413,7 +419,7 @@ export function resolvePoolSettings(
     maxCachedBuffers: readInteger(options.maxCachedBuffers, "maxCachedBuffers", 0, 2 ** 20) ??
       defaults.maxCachedBuffers,
     maxCachedBytes: readSize(options.maxCachedBytes, "maxCachedBytes", 0) ??
-      defaults.maxCachedBytes,
+      environment.memoryPoolCache ?? defaults.maxCachedBytes,
     enableMemoryTracking: tracking ?? (debug || defaults.enableMemoryTracking),
     debug,
     stackFrames: readInteger(options.stackFrames, "stackFrames", 1, 100) ?? defaults.stackFrames,
@@ -424,8 +430,8 @@ export function resolvePoolSettings(
     onMemoryPressure: checked(
       options.onMemoryPressure,
       "onMemoryPressure",
-      (value: unknown) => typeof value === "function",
-      "a function",
+      (value: unknown) => typeof value === "function" && !(value instanceof AsyncFunction),
+      "a function that is not asynchronous",
     ),
     alignment: readAlignment(options.alignment),
   };

@@ -54,7 +54,11 @@ export interface PoolStatistics {
   readonly cacheHits: number;
   /** All other requests. */
   readonly cacheMisses: number;
-  /** Hits per request, 0 to 1; 0 before the first. */
+  /**
+   * Hits per request, 0 to 1; 0 before the first. A hit reuses memory of its own stream. A program
+   * that makes a stream per request has no hits, but reuses the memory of finished streams as well:
+   * see `upstreamCalls`.
+   */
   readonly hitRate: number;
 
   /** Bytes of live buffers, including rounding. */

@@ -49,6 +49,17 @@ Deno.test("`onMemoryPressure()` is called once if it frees nothing", () => {
   assertEquals(asked, 1);
 });
 
+Deno.test("`allocate()` waits for streams before it calls `onMemoryPressure()`", () => {
+  const onMemoryPressure = () => {
+    throw new Error("called although freed memory was enough");
+  };
+  const { upstream, core } = setUp(2 * MEBIBYTE, { onMemoryPressure });
+  const [first, second] = [upstream.createStream(), upstream.createStream()];
+  core.free(core.allocate(CAPACITY, first));
+  assert(core.allocate(CAPACITY, second) > 0);
+  assertEquals(core.stats().syncs, 1);
+});
+
 Deno.test("`onMemoryPressure()` is called until enough is free", () => {
   const blocks: number[] = [];
   const onMemoryPressure = () => {

@@ -34,7 +34,7 @@ for (const virtualMemory of [true, false]) {
     assertEquals([error.total, error.pendingBytes], [device.info.totalMemory, 0]);
     assertEquals(error.limit, { name: "maxPoolSize", bytes: 8 * MIB, used: 4 * MIB });
     assertEquals([error.call, error.free], [undefined, device.memoryInfo().free]);
-    assertStringIncludes(error.message, "limit of 8.0 MiB, set by maxPoolSize, 4.0 MiB are in use");
+    assertStringIncludes(error.message, "limit of 8 MiB, set by maxPoolSize, 4 MiB are in use");
     assertEquals(error.largestBlock, pool.stats().largestFree);
     assertEquals(error.fragmentation, pool.stats().fragmentation.external);
     assertEquals(error.topSites, []);

@@ -1,3 +1,4 @@
+import { device } from "../../support/device.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { EnvironmentError } from "../../../src/ffi/granted_environment.ts";
 import { Environment } from "../../../src/hardware/environment.ts";
@@ -139,6 +140,27 @@ Deno.test("CUDA_MEMORY_POOL_SIZE preallocates, within the limit", () => {
     "at most the 8589934592 bytes that the device has",
   );
   assertEquals([error.variable, error.value], ["CUDA_MEMORY_POOL_SIZE", "9G"]);
+});
+
+Deno.test("GRIDSTRIDE_POOL_CACHE limits cached bytes unless an option does", () => {
+  const variables = { GRIDSTRIDE_POOL_CACHE: "256MiB" };
+  assertEquals(resolve({ preset: "testing" }, variables).maxCachedBytes, 2 ** 28);
+  assertEquals(resolve({ maxCachedBytes: 5 }, variables).maxCachedBytes, 5);
+});
+
+Deno.test("`onMemoryPressure` and `alignment` are refused by name when they cannot work", () => {
+  const later = (() => Promise.resolve(true)) as unknown as () => boolean;
+  const asynchronous = (async () => await true) as unknown as () => boolean;
+  assertThrows(
+    () => resolve({ onMemoryPressure: asynchronous }),
+    TypeError,
+    "options.onMemoryPressure must be a function that is not asynchronous",
+  );
+  using pool = device.createPool({ maxPoolSize: "2MiB", onMemoryPressure: later });
+  const message = "onMemoryPressure must return true or false at once: it has returned a Promise";
+  assertThrows(() => pool.allocate("uint8", 2 ** 22), TypeError, message);
+  const allocate = () => pool.allocate("uint8", 1, { alignment: 2 ** 40 });
+  assertThrows(allocate, RangeError, "alignment must be a power of two up to 2^30");
 });
 
 Deno.test("CUDA_MEMORY_POOL_TRIM overrides presets and not options", () => {
