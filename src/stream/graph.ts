@@ -34,6 +34,9 @@ import { defaultStream, Stream } from "./stream.ts";
 let graphOfCapture: (capture: RunningCapture) => Graph;
 let releaseGraph: (graph: Graph) => void;
 
+/** The maximum number of operations of all nested graphs of a capture. */
+const MAX_NESTED_NODES = 131_072;
+
 /**
  * Captured work, made by {@linkcode Stream.capture}. A launch costs one call regardless of the amount
  * of work, and work captured on several streams overlaps again.
@@ -67,27 +70,30 @@ export class Graph implements Disposable {
   readonly #closers: ((streams: ReadonlySet<Stream>) => void)[] = [];
   readonly #launchListeners: ((stream: Stream) => void)[] = [];
   readonly #children: Graph[];
+  /** The number of operations, with those of nested graphs. */
+  readonly #size: number;
   readonly #streams = new Set<Stream>();
   #id: number;
   #lastStream: Stream | undefined;
   #holders = 1;
   #disposed = false;
 
-  private constructor(context: DeviceContext, id: number, children: Iterable<Graph>) {
+  private constructor(context: DeviceContext, id: number, capture: RunningCapture) {
     this.context = context;
     this.nodeCount = graphNodeCount(context.library, id);
     this.#id = id;
-    this.#children = [...children];
+    this.#children = [...capture.children];
+    this.#size = this.nodeCount + capture.nestedNodes;
     context.retain();
   }
 
   static {
-    graphOfCapture = ({ stream, children }) => {
-      const { context, id } = stream;
+    graphOfCapture = (capture) => {
+      const { context, id } = capture.stream;
       const { library, ordinal } = context;
       const handle = endCapture(library, ordinal, id);
       try {
-        return new Graph(context, handle, children);
+        return new Graph(context, handle, capture);
       } catch (error) {
         giveBackAfterFailure({ [Symbol.dispose]: () => destroyGraph(library, ordinal, handle) });
         throw error;
@@ -115,6 +121,8 @@ export class Graph implements Disposable {
    * stream if absent.
    * @throws {TypeError} If the graph or the stream is disposed, or they belong to different
    * libraries.
+   * @throws {RangeError} If the stream is being captured, and the nested graphs of the capture would
+   * have more than 131072 operations, because each level of nesting may double them.
    */
   launch(stream: Stream = defaultStream(this.context)): void {
     const { library, label } = this.context;
@@ -126,6 +134,7 @@ export class Graph implements Disposable {
     }
     const graph = this.id;
     const capture = captureOf(stream);
+    if (capture !== undefined) this.#requireRoom(capture);
     const { ordinal } = stream.context;
     const heard = listenersOf(stream.context);
     if (heard === undefined) launchGraph(library, ordinal, stream.id, graph);
@@ -145,7 +154,17 @@ export class Graph implements Disposable {
     for (const child of this.#children) child.#notifyLaunch(stream);
   }
 
+  /** A graph has a copy of each nested graph, for each of its launches. */
+  #requireRoom(capture: RunningCapture): void {
+    const nodes = capture.nestedNodes + this.#size;
+    if (nodes <= MAX_NESTED_NODES) return;
+    throw new RangeError(
+      `Cannot launch a graph of ${this.#size} operations in a capture as its nested graphs must have at most ${MAX_NESTED_NODES} operations: they would have ${nodes}`,
+    );
+  }
+
   #becomePartOf(capture: RunningCapture): void {
+    capture.nestedNodes += this.#size;
     if (capture.children.has(this)) return;
     capture.children.add(this);
     this.#holders++;

@@ -30,6 +30,8 @@ export class RunningCapture {
   readonly id: number;
   /** Graphs launched on the captured streams, which become part of the graph. */
   readonly children: Set<Graph> = new Set();
+  /** The number of operations of these graphs, for each of their launches. */
+  nestedNodes = 0;
   readonly #kept = new Map<object, (stream: Stream) => unknown>();
   readonly #endings: ((graph: Graph | undefined) => void)[] = [];
 

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 import type { DeviceBuffer, Stream } from "../../mod.ts";
 import { device } from "../support/device.ts";
 import { meet } from "../support/meeting_kernel.ts";
@@ -209,4 +209,21 @@ Deno.test("Graph spans two devices and reports a fault", async () => {
     [code, stdout, stderr],
     [0, "4 900 900\nCudaError cudaErrorIllegalAddress true true\n900\n", ""],
   );
+});
+
+Deno.test("Graph.launch() refuses a capture whose nested graphs have too many operations", async () => {
+  using x = device.allocate("float32", 1, { fill: 0 });
+  using graphs = new DisposableStack();
+  let graph = graphs.use(device.stream.capture(() => device.kernels.axpy(1, x, x)));
+  const double = () =>
+    device.stream.capture(() => {
+      graph.launch();
+      graph.launch();
+    });
+  const error = assertThrows(() => {
+    for (let level = 0; level < 24; level++) graph = graphs.use(double());
+  }, RangeError);
+  assertMatch(error.message, /at most 131072 operations: they would have \d{6}$/);
+  graph.launch();
+  await device.stream.done();
 });
