@@ -12,7 +12,7 @@ import { plural, textTable } from "./format.ts";
 type KernelCacheEntry = Awaited<ReturnType<typeof listKernelCache>>[number];
 
 const KEY_DIGITS = 12;
-const KERNEL_COLUMN = 48;
+const KERNEL_COLUMN = 34;
 
 function kernelsOf({ source, kernels }: KernelCacheEntry): string {
   if (source === "") return "(damaged)";

@@ -66,7 +66,7 @@ function columns(): number {
   return Deno.stdout.isTerminal() ? Math.min(100, Deno.consoleSize().columns || COLUMNS) : COLUMNS;
 }
 
-/** Adds the command `complete`; where it proposes nothing, the shell completes names of files. */
+/** Adds the command `complete`. Where it proposes nothing, the shell completes names of files. */
 function addCompletion(program: Parser): void {
   const completion = tab(program);
   program.commands.at(-1)!.description("print a completion script for a shell").addHelpText(
@@ -79,6 +79,10 @@ function addCompletion(program: Parser): void {
     const parser = words.split(" ").reduce<Parser | undefined>(find, program);
     entry.description = parser?.summary() || entry.description;
   }
+  completion.setup = (name, executable, shell) => {
+    RootCommand.prototype.setup.call(completion, name, executable, shell);
+    if (shell === "bash") printText(`complete -o default -F __${name}_complete ${name}`);
+  };
   const print = RootCommand.prototype["complete"].bind(completion);
   completion["complete"] = (word: string) => {
     if (completion.completions.some(({ value }) => value.startsWith(word))) print(word);

@@ -12,9 +12,8 @@ export function refuseOption(name: string, allowed: string, value: string): neve
 }
 
 export function requireNotBoth(command: string, first: string, second: string): never {
-  throw new UsageError(
-    `Cannot run gridstride ${command} with both --${first} and --${second}: choose one`,
-  );
+  const both = `both --${first} and --${second}`;
+  throw new UsageError(`Cannot run gridstride ${command} with ${both}: choose one`);
 }
 
 export function textOption({ options }: Invocation, name: string): string | undefined {

@@ -153,16 +153,11 @@ export function parseRunArgument(text: string): RunArgument {
     /^(?:(inout):(?=[^o])|(?=out:))(@[^@]+|[^@]+)(?:@([^@]+))?$/s.exec(text) ?? [];
   const input = array === "" ? undefined : parseInput(array, text);
   if (input !== undefined) {
-    return {
-      kind: kind === undefined ? "out" : "inout",
-      input,
-      ...(output === undefined ? {} : { output }),
-    };
+    const file = output === undefined ? {} : { output };
+    return { kind: kind === undefined ? "out" : "inout", input, ...file };
   }
   if (text.startsWith("out:")) return refuse(text, OUTPUT);
-  if (text.startsWith("inout:")) {
-    return refuse(text, `inout:ARRAY or inout:ARRAY@FILE.npy, where ARRAY is ${ARRAYS}`);
-  }
+  if (text.startsWith("inout:")) refuse(text, `inout:ARRAY or inout:ARRAY@FILE.npy with ${ARRAYS}`);
   if (text.startsWith("{")) return { kind: "value", value: parseStruct(text) };
   if (text.startsWith("[") && text.endsWith("]")) {
     return { kind: "value", value: parseVector(text) };

@@ -117,6 +117,9 @@ Deno.test("`complete` prints a script for each shell, and proposes commands and 
     assertEquals(code, 0);
     assertMatch(stdout, /\bcomplete --/);
   }
+  const { stdout } = await runInProcess(["complete", "bash"]);
+  assertMatch(stdout, /^complete -o default -F (__gridstride_complete) gridstride$/m);
+  assertStringIncludes(stdout, "__gridstride_complete() {");
   const propose = async (...words: string[]) =>
     (await runInProcess(["complete", "--", ...words])).stdout.trim().split("\n");
   assertEquals(await propose("va"), ["validate\t" + VALIDATE.summary, ":4"]);

@@ -9,6 +9,7 @@
  * @module
  */
 
+import { escape } from "@std/html/entities";
 import { formatBytes } from "../../../ffi/describe_value.ts";
 import { displayAs, frameHtml } from "../../../ffi/display.ts";
 import { type MemorySnapshot, TIMELINE_ACTIONS } from "../snapshot/memory_snapshot.ts";
@@ -55,14 +56,6 @@ class Markup {
   }
 }
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
 /** Makes HTML of a template. Text and numbers are escaped, HTML and lists of it are not. */
 function markup(
   parts: TemplateStringsArray,
@@ -71,7 +64,7 @@ function markup(
   const texts = values.map((value) => {
     if (value instanceof Markup) return value.text;
     if (typeof value === "object") return value.map(({ text }) => text).join("");
-    return String(value).replace(/[&<>"']/g, (character) => ENTITIES[character]!);
+    return escape(String(value));
   });
   return new Markup(String.raw({ raw: parts }, ...texts));
 }
