@@ -8,10 +8,12 @@ import { formatBytes } from "../lab/memory/mod.ts";
 import { green, red, yellow } from "@std/fmt/colors";
 import {
   bestDevice,
+  defaultDevice,
   type DeviceInfo,
   diagnose,
   type Diagnosis,
   listDevices,
+  NoDeviceError,
   openDevice,
   validate,
   type ValidationRow,
@@ -47,8 +49,20 @@ function describeDevices(devices: readonly DeviceInfo[]): string {
     ]),
     "<<>>>>",
   );
-  const { info, reason } = bestDevice();
-  return `${table}\n\nopenDevice() opens ${info.kind}:${info.ordinal}: ${reason}.`;
+  return `${table}\n\n${describeDefault()}`;
+}
+
+/** The device that `openDevice()` opens, and the reason. */
+function describeDefault(): string {
+  const chosen = Deno.env.get("GRIDSTRIDE_DEVICE");
+  try {
+    const { kind, ordinal } = defaultDevice();
+    const reason = chosen === undefined ? bestDevice().reason : `GRIDSTRIDE_DEVICE is ${chosen}`;
+    return `openDevice() opens ${kind}:${ordinal}: ${reason}.`;
+  } catch (error) {
+    if (!(error instanceof NoDeviceError)) throw error;
+    return `openDevice() fails, as GRIDSTRIDE_DEVICE is ${chosen}: ${error.message}.`;
+  }
 }
 
 export const DEVICES: Command = {
@@ -162,7 +176,7 @@ Exit code 1 if an error exceeds its bound.`,
     printResult(
       invocation,
       rows.map((row) => ({ ...row, fake })),
-      () => describeValidation(labelOf(device), rows),
+      () => `${describeValidation(labelOf(device), rows)}\n\n${describeDevices(listDevices())}`,
     );
     return rows.every(({ passed }) => passed) ? EXIT.done : EXIT.failed;
   },

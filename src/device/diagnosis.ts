@@ -4,6 +4,7 @@
  * @module
  */
 
+import { CudaError } from "../ffi/cuda_error.ts";
 import type { BuildRecord, LibraryKind } from "../ffi/library.ts";
 import { environmentReader } from "../ffi/granted_environment.ts";
 import { buildCommand, deniedLibrary, LibraryNotFoundError } from "../ffi/locate.ts";
@@ -14,7 +15,8 @@ import type { BackendReport } from "../hardware/probe.ts";
 import { cudaVersionText } from "../hardware/device_information.ts";
 import { CompilerUnavailableError } from "../launch/compile/compile_error.ts";
 import { findHostProgram } from "../launch/compile/host_program.ts";
-import { checkEnvironment, environment, listDevices } from "../hardware/device_list.ts";
+import { checkEnvironment, environment } from "../hardware/device_list.ts";
+import { defaultDevice, NoDeviceError } from "./open_device.ts";
 
 /**
  * The result of {@linkcode diagnose}.
@@ -134,13 +136,20 @@ async function cudaProblem(libraries: readonly LibraryReport[]): Promise<Problem
   return known ? [] : [{ code: result.code, message: result.reason, fix: result.fix }];
 }
 
-/** Whether there is a device to open. */
-function canOpen(): boolean {
+/** The problem of opening the default device, which `GRIDSTRIDE_DEVICE` may name. */
+function openingProblem(): Problem | undefined {
   try {
-    return listDevices().length > 0;
-  } catch {
-    // Reported among the problems.
-    return false;
+    defaultDevice();
+    return undefined;
+  } catch (error) {
+    const isKnown = error instanceof NoDeviceError || error instanceof LibraryNotFoundError ||
+      error instanceof CudaError;
+    if (!isKnown) throw error;
+    const chosen = environment.read("GRIDSTRIDE_DEVICE");
+    const fix = chosen === undefined
+      ? "Correct the problems above."
+      : `Unset GRIDSTRIDE_DEVICE, which is ${chosen}, or name a device of \`gridstride devices\`.`;
+    return { code: "no-device", message: error.message, fix };
   }
 }
 
@@ -163,8 +172,9 @@ export async function diagnose(): Promise<Diagnosis> {
   const backends = await detectBackends();
   const toolkitVersion = backends.find(({ backend }) => backend === "cuda")?.toolkitVersion ?? null;
   const cuda = libraries[0]!.path === null ? undefined : openLibrary("cuda");
+  const opening = openingProblem();
   return {
-    ok: canOpen(),
+    ok: opening === undefined,
     libraries,
     backends,
     driverVersion: cuda === undefined ? null : cudaVersionText(deviceVersions(cuda).driver),
@@ -174,6 +184,7 @@ export async function diagnose(): Promise<Diagnosis> {
       ...libraries.flatMap((library) => libraryProblem(library, toolkitVersion !== null)),
       ...await cudaProblem(libraries),
       ...deniedVariables(),
+      ...(opening === undefined ? [] : [opening]),
     ],
   };
 }

@@ -136,8 +136,19 @@ int set_topology(const double* values, int count) {
   return topology_set;
 }
 
-// CUDA_DEVICE_ORDER needs no reading: the order given is the order of the buses, and ranking by
-// speed (its other value) finds nothing to rank, as all devices run on the same cores.
+// The devices are given in the order of their buses, which is the default here. FASTEST_FIRST sorts
+// by multiprocessors times clock rate, as the numbers say: all run on the same cores.
+void order_devices(std::vector<DeviceSpecification>& all) {
+  const char* const order = std::getenv("CUDA_DEVICE_ORDER");
+  if (order == nullptr || std::strcmp(order, "FASTEST_FIRST") != 0) return;
+  const auto speed = [](const DeviceSpecification& device) {
+    return static_cast<double>(device.attribute(cudaDevAttrMultiProcessorCount).value_or(0)) *
+           device.attribute(cudaDevAttrClockRate).value_or(1);
+  };
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const auto& a, const auto& b) { return speed(a) > speed(b); });
+}
+
 std::vector<DeviceSpecification> fix_topology() {
   std::vector<DeviceSpecification> all;
   {
@@ -149,6 +160,7 @@ std::vector<DeviceSpecification> fix_topology() {
     }
     all = specifications_of(current.records);
   }
+  order_devices(all);
   std::vector<std::string> uuids;
   for (const DeviceSpecification& specification : all) {
     uuids.push_back(uuid_text(specification.uuid()));
