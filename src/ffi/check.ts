@@ -7,6 +7,7 @@
 import { checkInt32, checkSize } from "./arguments.ts";
 import { DEVICE, OPERAND, STREAM } from "./command_block.ts";
 import { CudaError } from "./cuda_error.ts";
+import { cudaErrorCode } from "./error_codes.ts";
 import { DECLARATIONS, type ParametersOf } from "./declarations.ts";
 import type { NativeLibrary } from "./library.ts";
 
@@ -84,7 +85,11 @@ export function statusError(
   const device = context.device === undefined ? undefined : place.device ?? context.device;
   const fault = (text: Uint8Array<ArrayBuffer>, capacity: number) =>
     library.symbols.gs_device_fault(device!, text, capacity);
-  const detail = context.detail ?? (device === undefined ? "" : readText(fault).text);
+  let detail = context.detail ?? (device === undefined ? "" : readText(fault).text);
+  if (device !== undefined && cudaErrorCode(status).sticky) {
+    const site = library.launchSites.get(device)?.(detail) ?? "";
+    detail = [detail, site].filter((part) => part !== "").join("; ");
+  }
   const error = new CudaError({
     action: context.action,
     code: status,

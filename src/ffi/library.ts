@@ -93,6 +93,8 @@ export class NativeLibrary {
   readonly result: Float64Array<ArrayBuffer> = new Float64Array(16);
   /** Ordinals of lost devices that an error has reported; see `give_back.ts`. */
   readonly lostDevices: Set<number> = new Set();
+  /** Describes the launch behind a fault, by the fault's text; only for devices that record launches. */
+  readonly launchSites: Map<number, (fault: string) => string> = new Map();
   /**
    * Counts events that hot paths must notice without a query: a lost device, a closed stream, a
    * disposed module, the begin or end of a capture, and changes of a device's subscribers.

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { runFile } from "../support/subprocess.ts";
+import { runFile, runProgram } from "../support/subprocess.ts";
 
 interface ShownError {
   readonly class: string;
@@ -86,3 +86,16 @@ for (const [index, [name, [codeName, detail]]] of Object.entries(FAULTS).entries
     assert(others, "another device does not compute any more");
   });
 }
+
+Deno.test("CudaError of a fault names the call site of the launch when the pool tracks memory", async () => {
+  const { stdout, stderr } = await runProgram(`
+    import { openDevice } from "@gridstride/cuda";
+    const device = openDevice("host:0", { memory: { preset: "development" } });
+    const trap = device.kernels.load("fault_trap()");
+    function guiltyFunction() { trap.launch({ grid: 1, block: 32 }); }
+    guiltyFunction();
+    await device.stream.done().catch((error) => console.log(error.message));
+  `);
+  assertEquals(stderr, "");
+  assertMatch(stdout, /fault_trap.*the last launch of fault_trap was at guiltyFunction .*:\d+/);
+});

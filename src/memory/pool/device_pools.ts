@@ -13,6 +13,8 @@ import { shareMemory } from "../../ffi/native_memory.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { environment } from "../../hardware/device_list.ts";
 import { usableMemory } from "../../hardware/memory_reserve.ts";
+import { listen } from "../../stream/activity.ts";
+import type { CapturedSite } from "./block_tracker.ts";
 import { observeCaptures } from "../../stream/running_captures.ts";
 import { BlockPool, type PoolLifetime } from "./block_pool.ts";
 import { NativeUpstream } from "./native_upstream.ts";
@@ -125,11 +127,39 @@ export function createPool(
     for (const watcher of watchers) watcher.removed(pool);
   });
   for (const watcher of watchers) watcher.added(pool);
+  if (settings.enableMemoryTracking) pool.onClose(recordLaunchSites(context, pool));
   pool.onClose(observeCaptures({
     captureBegun: () => {},
     captureEnded: (token, graph) => pool.streams.endCapture(token, graph),
   }));
   return pool;
+}
+
+/**
+ * Records the call site of the last launch of each kernel, for the errors of faults, which surface
+ * at a later call.
+ *
+ * @returns Ends the recording.
+ */
+function recordLaunchSites(context: DeviceContext, pool: DevicePool): () => void {
+  const { library, ordinal } = context;
+  const sites = new Map<string, CapturedSite>();
+  library.launchSites.set(ordinal, (fault) => {
+    const last = sites.entries().toArray();
+    const found = last.findLast(([name]) => fault.includes(name)) ?? last.at(-1);
+    return found === undefined ? "" : `the last launch of ${found[0]} was at ${found[1].frame}`;
+  });
+  return listen({
+    context,
+    work(work, _stream, enqueue) {
+      if (work.kind === "kernel") {
+        sites.delete(work.name);
+        sites.set(work.name, pool.sites.capture());
+      }
+      enqueue();
+    },
+    compiled() {},
+  });
 }
 
 /**
