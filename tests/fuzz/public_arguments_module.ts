@@ -55,6 +55,7 @@ const compileOptions = {
   instances: fc.array(fc.constantFrom("f<1>", "f<", "count", "&total", "nothing"), {
     maxLength: 2,
   }),
+  kernels: fc.array(fc.constantFrom("count", "nothing", ""), { maxLength: 1 }),
   cache: fc.constant(true),
   structs,
 };

@@ -16,6 +16,8 @@ import { fileState, namesIn, statOf } from "../compile/files.ts";
 export interface SourceRequest extends CompileInputs {
   /** Instances of templates that are kernels, as C++ names them: `tile<float, 32>`. */
   readonly instances: readonly string[];
+  /** The kernels to compile; undefined for all. */
+  readonly kernels?: readonly string[] | undefined;
 }
 
 /** The version of keys and entries: entries of older versions are not found. */
@@ -55,7 +57,7 @@ export function packageState(root: URL = PACKAGE_ROOT): string {
 
 /**
  * The text behind the key: JSON, so two requests share a text only if they differ in
- * nothing but the order of headers, defines and instances.
+ * nothing but the order of headers, defines, instances and kernels.
  *
  * @param identity The identity of the compiler.
  */
@@ -75,6 +77,7 @@ export function keyText(identity: readonly string[], request: SourceRequest): st
     // In their order: the last of two contradicting options holds.
     options: request.options,
     instances: [...instances].sort(),
+    kernels: request.kernels && [...request.kernels].sort(),
   };
   return JSON.stringify([CACHE_SCHEMA, packageState(), identity, fields]);
 }

@@ -67,8 +67,10 @@ export class CompileError extends Error {
     readonly diagnostics: readonly Diagnostic[],
     /** All its output. */
     readonly log: string,
+    /** A sentence at the end of the message; empty without one. */
+    readonly remark: string = "",
   ) {
-    super(compileErrorText(source, compiler, diagnostics, log));
+    super(compileErrorText(source, compiler, diagnostics, log, remark));
   }
 }
 
@@ -80,6 +82,7 @@ function compileErrorText(
   compiler: string,
   diagnostics: readonly Diagnostic[],
   log: string,
+  remark: string,
 ): string {
   const errors = diagnostics.filter(({ severity }) => severity === "error");
   const head = `Cannot compile ${source} with ${compiler}`;
@@ -89,7 +92,7 @@ function compileErrorText(
   const shown = errors.slice(0, SHOWN).map((error) => diagnosticText(error));
   const more = errors.length - shown.length;
   if (more > 0) shown.push(`… and ${more} more ${more === 1 ? "error" : "errors"}`);
-  return [`${head}:`, ...shown].join("\n");
+  return [`${head}:`, ...shown, ...(remark === "" ? [] : [remark])].join("\n");
 }
 
 /**

@@ -26,7 +26,12 @@ import { isSealed } from "../compile/host_image.ts";
 import { requestedKernel } from "../signature/signature_reader.ts";
 import type { StructTypes } from "../signature/struct_type.ts";
 import type { DeviceSource } from "../source/device_source.ts";
-import { type KernelDeclaration, overloadExpression } from "../source/kernels.ts";
+import {
+  instanceSignature,
+  type KernelDeclaration,
+  overloadExpression,
+  overloadIn,
+} from "../source/kernels.ts";
 import {
   type CompileOptions,
   type CompileSettings,
@@ -98,7 +103,7 @@ async function compileModule<Source extends string, Structs extends StructTypes>
   const compiled = await compileForTarget(context.library, targetOf(context), source, settings);
   const { image, cached, declarations } = compiled;
   tellCompiled(context, { name, begun, ended: performance.now(), cached });
-  const kernels = compiledKernels(declarations.kernels, instances);
+  const kernels = compiledKernels(declarations, instances);
   const parts = { ...declarations, name, image, cached, kernels, structs };
   return await load(context, new ModuleContents(parts, true));
 }
@@ -265,7 +270,7 @@ export async function compileForTarget(
   library: NativeLibrary,
   target: CompileTarget,
   source: string,
-  { cache, instances, timeout, signal, ...settings }: CompileSettings,
+  { cache, instances, kernels, timeout, signal, ...settings }: CompileSettings,
 ): Promise<CachedSource> {
   const text = withoutByteOrderMark(source);
   const compiler = await compilerFor(library, target.kind);
@@ -279,10 +284,13 @@ export async function compileForTarget(
     const own = headersInDirectories(text, settings.headers, directories);
     const headers = new Map([...own, ...settings.headers]);
     const { explainHostCode, readDeviceSource } = await import("../source/device_source.ts");
-    const read = readDeviceSource(text, { name, headers, ...targetMacros(target, defines) });
-    const declarations = declarationsOf(read);
+    const chosen = kernels && [...kernels, ...instances];
+    const macros = targetMacros(target, defines);
+    const read = readDeviceSource(text, { name, headers, chosen, ...macros });
+    const declarations = declarationsOf(read, kernels);
+    requireKernels(name, declarations, kernels, instances);
     const expressions = [
-      ...compiledKernels(declarations.kernels, instances).map(({ expression }) => expression),
+      ...compiledKernels(declarations, instances).map(({ expression }) => expression),
       ...declarations.variables.map((variable) => `&${variable}`),
     ];
     try {
@@ -295,7 +303,8 @@ export async function compileForTarget(
       };
       return { image: await compiler.compile(request, ending), declarations };
     } catch (error) {
-      throw error instanceof CompileError ? explainHostCode(error, read.hostCode) : error;
+      if (!(error instanceof CompileError)) throw error;
+      throw explainHostCode(read.uses.explain(error, expressions), read.hostCode);
     }
   };
   const limit = new AbortController();
@@ -305,7 +314,7 @@ export async function compileForTarget(
   }, timeout);
   try {
     const ending = signal === undefined ? limit.signal : AbortSignal.any([limit.signal, signal]);
-    const request = { ...settings, source: text, instances, target };
+    const request = { ...settings, source: text, instances, kernels, target };
     return await cachedCompile(cache ? compiler : undefined, request, compile, ending);
   } finally {
     clearTimeout(timer);
@@ -327,34 +336,76 @@ async function compilerFor(
   return compiler;
 }
 
-function declarationsOf({ kernels, variables }: DeviceSource): SourceDeclarations {
+function declarationsOf(
+  { kernels, variables }: DeviceSource,
+  chosen: readonly string[] | undefined,
+): SourceDeclarations {
+  const names = chosen && new Set(chosen.map(canonicalExpression));
   // Other kernels need an instance, or only the compiler knows whether it sees them.
-  const isPlain = ({ isTemplate, isConditional }: KernelDeclaration) =>
-    !isTemplate && !isConditional;
+  const isPlain = ({ expression, isTemplate, isConditional }: KernelDeclaration) =>
+    !isTemplate && (names?.has(canonicalExpression(expression)) ?? !isConditional);
   const plain = kernels.filter(isPlain).map((kernel): DeclaredKernel => {
     const { expression: name, signature, isOverloaded, parameterTypes: types } = kernel;
     return { expression: isOverloaded ? overloadExpression({ name, types }) : name, signature };
   });
+  const uncompiled = kernels.filter((kernel) => !isPlain(kernel)).map((
+    { expression, signature, templateParameters, isTemplate, isConditional },
+  ) => ({
+    ...{ expression, signature, templateParameters },
+    reason: isTemplate
+      ? "template" as const
+      : isConditional
+      ? "condition" as const
+      : "option" as const,
+  }));
   return {
-    kernels: compiledKernels(plain, []),
+    kernels: compiledKernels({ kernels: plain, uncompiled }, []),
     // The address of a managed variable is not known after compilation.
     variables: variables.filter(({ memory }) => memory !== "managed")
       .map(({ expression }) => expression),
-    uncompiled: kernels.filter((kernel) => !isPlain(kernel)).map((
-      { expression, isTemplate },
-    ) => ({ expression, reason: isTemplate ? "template" : "condition" })),
+    uncompiled,
   };
+}
+
+/** Requires the kernels of the options, and of a source with nothing but templates an instance. */
+function requireKernels(
+  name: string,
+  { kernels, variables, uncompiled }: SourceDeclarations,
+  chosen: readonly string[] = [],
+  instances: readonly string[],
+): void {
+  const found = kernels.map(({ expression }) =>
+    canonicalExpression(overloadIn(expression)?.name ?? expression)
+  );
+  const absent = chosen.find((kernel) => !found.includes(canonicalExpression(kernel)));
+  const templates = uncompiled.filter(({ reason }) => reason === "template")
+    .map(({ expression }) => expression);
+  if (absent !== undefined) {
+    const known = [...found, ...uncompiled.map(({ expression }) => expression)].join(", ");
+    const isTemplate = templates.includes(absent.replace(/<.*/s, ""));
+    throw new TypeError(
+      `Cannot compile ${name} as options.kernels must name its kernels, and options.instances ` +
+        `those of templates: ${absent} is ${isTemplate ? "a template" : "none of them"}; it has ` +
+        (known || "no kernel"),
+    );
+  }
+  const isEmpty = kernels.length + variables.length + instances.length === 0;
+  if (!isEmpty || templates.length === 0 || uncompiled.length > templates.length) return;
+  throw new TypeError(
+    `Cannot compile ${name} as it has no kernels but templates, of which options.instances must ` +
+      `name an instance, such as "${templates[0]}<…>": it has ${templates.join(", ")}`,
+  );
 }
 
 /** The compiled kernels, each once: an instance may be in the source too, or be named twice. */
 function compiledKernels(
-  kernels: readonly DeclaredKernel[],
+  { kernels, uncompiled }: Pick<SourceDeclarations, "kernels" | "uncompiled">,
   instances: readonly string[],
 ): DeclaredKernel[] {
   const chosen = new Map<string, DeclaredKernel>();
   // A definition replaces its declaration.
   for (const kernel of kernels) chosen.set(canonicalExpression(kernel.expression), kernel);
-  for (const kernel of instances.map(instanceKernel)) {
+  for (const kernel of instances.map((text) => instanceKernel(text, uncompiled))) {
     const name = canonicalExpression(kernel.expression);
     if (!chosen.has(name)) chosen.set(name, kernel);
   }
@@ -362,8 +413,21 @@ function compiledKernels(
 }
 
 /** An instance, named by its name in C++ or, where several kernels share that, by its signature. */
-function instanceKernel(text: string): DeclaredKernel {
-  if (!text.trimEnd().endsWith(")")) return { expression: text };
-  const { name, parameters: types = "" } = requestedKernel(text);
-  return { expression: overloadExpression({ name, types }), signature: text };
+function instanceKernel(
+  text: string,
+  uncompiled: SourceDeclarations["uncompiled"],
+): DeclaredKernel {
+  if (text.trimEnd().endsWith(")")) {
+    const { name, parameters: types = "" } = requestedKernel(text);
+    return { expression: overloadExpression({ name, types }), signature: text };
+  }
+  const name = canonicalExpression(text);
+  const [kernel, ...others] = uncompiled.filter(({ expression }) =>
+    canonicalExpression(expression) === name.replace(/<.*/s, "")
+  );
+  if (kernel === undefined || others.length > 0) return { expression: text };
+  const signature = kernel.reason === "template"
+    ? instanceSignature(kernel, text.trim())
+    : kernel.signature;
+  return { expression: text, ...(signature === undefined ? {} : { signature }) };
 }

@@ -35,6 +35,11 @@ export interface CompileOptions<Structs extends StructTypes = StructTypes> {
    * templates share the name, with the types of its parameters: `sum<8>(const float*, int)`.
    */
   readonly instances?: readonly string[];
+  /**
+   * The names of the kernels to compile, besides instances; all by default. The others are left out
+   * with the functions that only they need, and errors in these do not matter.
+   */
+  readonly kernels?: readonly string[];
   /** Whether to use the compile cache; `true` by default. */
   readonly cache?: boolean;
   /**
@@ -55,6 +60,8 @@ export interface CompileSettings {
   readonly headers: ReadonlyMap<string, string>;
   readonly options: readonly string[];
   readonly instances: readonly string[];
+  /** The kernels to compile; undefined for all. */
+  readonly kernels: readonly string[] | undefined;
   readonly cache: boolean;
   readonly timeout: number;
   readonly signal: AbortSignal | undefined;
@@ -85,6 +92,7 @@ export function compileSettings(options: CompileOptions): CompileSettings {
     headers: headerTexts(headers),
     options: list(options.options ?? [], "options"),
     instances: list(instances, "instances"),
+    kernels: options.kernels === undefined ? undefined : list(options.kernels, "kernels"),
     cache,
     timeout,
     signal,

@@ -15,7 +15,7 @@ export interface DeclaredKernel {
    * cast that selects it.
    */
   readonly expression: string;
-  /** Its signature as written; absent for instances of templates. */
+  /** Its signature as written; absent for instances of templates where it is not known. */
   readonly signature?: string;
 }
 
@@ -25,12 +25,18 @@ export interface SourceDeclarations {
   readonly kernels: readonly DeclaredKernel[];
   /** The names of its variables in C++. */
   readonly variables: readonly string[];
-  /** The other kernels: templates, and kernels under conditions that only the compiler evaluates. */
+  /**
+   * The other kernels: templates, kernels under conditions that only the compiler evaluates, and
+   * those that the options leave out.
+   */
   readonly uncompiled: readonly {
     /** The name in C++. */
     readonly expression: string;
     /** The reason. */
-    readonly reason: "template" | "condition";
+    readonly reason: "template" | "condition" | "option";
+    /** As the source has them, for its instances. */
+    readonly signature: string;
+    readonly templateParameters: readonly (readonly [name: string, byDefault: string])[];
   }[];
 }
 

@@ -196,6 +196,9 @@ function unknownKernel(label: string, contents: ModuleContents, name: string): s
     return `${head} it stands behind a condition that only the compiler can decide: have it ` +
       `compiled by the options of compile(), { instances: ["${name}"] }`;
   }
+  if (declared?.reason === "option") {
+    return `${head} it is left out: name it in the options of compile(), { kernels: ["${name}"] }`;
+  }
   if (declared !== undefined) {
     const instance = name.includes("<") ? name : `${name}<…>`;
     return `${head} it is an instance of a template that was not compiled: name it as ${instance} ` +

@@ -19,11 +19,14 @@ import {
   type VariableDeclaration,
   variablesOf,
 } from "./kernels.ts";
+import { KernelUses } from "./kernel_uses.ts";
 import { readDirective } from "./preprocessor.ts";
 import { readSource, type SourceContext, type SourceSurroundings } from "./source_context.ts";
 
 export interface SourceOptions extends SourceSurroundings {
   readonly name: string;
+  /** The kernels to leave: the text then has neither the others nor functions that only they need. */
+  readonly chosen?: readonly string[] | undefined;
 }
 
 export interface HostCode {
@@ -45,31 +48,35 @@ export interface DeviceSource {
   readonly text: string;
   /** The headers of the program likewise, by name. */
   readonly headers: ReadonlyMap<string, string>;
+  readonly uses: KernelUses;
 }
 
 const FLOAT16 = /\b(?:(?:__)?half2?|(?:__)?nv_bfloat16\d*)\b/;
 
 /** Reads a source and the headers of the program that it includes. */
 export function readDeviceSource(source: string, options: SourceOptions): DeviceSource {
-  const { name, headers = new Map<string, string>() } = options;
+  const { name, chosen, headers = new Map<string, string>() } = options;
   const context = readSource(source, options);
   // The names of host types are known to the texts behind.
   const known: HostNames = { types: new Set(), usesStandard: false };
   const contexts = [...context.headers, context];
+  const uses = new KernelUses(context);
   const usesFloat16 = contexts.some(({ text }) => FLOAT16.test(text));
   const texts = contexts.map((text) => {
     const finder = new HostCodeFinder(text, text.name || name, known);
     finder.run();
     if (finder.problems.length > 0) throw new CompileError(name, "Gridstride", finder.problems, "");
+    const removed = chosen === undefined ? [] : uses.unneeded(text, chosen);
     return {
       name: text.name,
       hostCode: finder.skipped,
-      text: blanked(text, finder.skipped, headers, usesFloat16),
+      text: blanked(text, [...finder.skipped, ...removed], headers, usesFloat16),
     };
   });
   return {
     kernels: kernelsOf(context),
     variables: variablesOf(context),
+    uses,
     hostCode: texts.flatMap(({ hostCode }) => hostCode),
     text: texts.at(-1)!.text,
     headers: new Map([
@@ -81,7 +88,7 @@ export function readDeviceSource(source: string, options: SourceOptions): Device
 
 function blanked(
   { text, list: { tokens }, allTokens, includes, name }: SourceContext,
-  skipped: readonly HostCode[],
+  skipped: readonly Pick<HostCode, "first" | "last">[],
   headers: ReadonlyMap<string, string>,
   usesFloat16: boolean,
 ): string {
@@ -118,7 +125,8 @@ export function explainHostCode(error: CompileError, hostCode: readonly HostCode
       "which is left out: a function for devices is __device__)";
     return { ...diagnostic, message };
   });
-  return new CompileError(error.source, error.compiler, diagnostics, error.log);
+  const { source, compiler, log, remark } = error;
+  return new CompileError(source, compiler, diagnostics, log, remark);
 }
 
 // ---- Host code -----------------------------------------------------------------------------------

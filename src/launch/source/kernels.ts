@@ -5,7 +5,7 @@
  */
 
 import { C_TYPE_WORDS, ELABORATED_WORDS, RESTRICT_QUALIFIERS } from "../signature/c_types.ts";
-import { NONE } from "../signature/tokens.ts";
+import { NONE, tokenize } from "../signature/tokens.ts";
 import {
   annotationsOf,
   type Declaration,
@@ -26,6 +26,8 @@ export interface KernelDeclaration {
   readonly signature: string;
   /** Whether only its instances are kernels. */
   readonly isTemplate: boolean;
+  /** The names of a template's parameters with their defaults; empty if an argument may be a pack. */
+  readonly templateParameters: readonly (readonly [name: string, byDefault: string])[];
   /** Whether only the compiler knows that it is there, because of an unseen macro, for example. */
   readonly isConditional: boolean;
   readonly isOverloaded: boolean;
@@ -113,10 +115,64 @@ function readKernel(
     expression,
     signature: `${expression}(${texts.join(", ")})`,
     isTemplate: declaration.isTemplate,
+    templateParameters: declaration.isTemplate ? templateParameters(list, declaration) : [],
     isConditional: name.conditional || isBehindCall,
     isOverloaded: false,
     parameterTypes: types.filter((type) => type !== "void" && type !== "").join(", "),
   };
+}
+
+/** The parameters of `template <class T, int N = 4>`; none where one is a pack or has no name. */
+function templateParameters(
+  { tokens, partners }: DeclarationList,
+  { first, templateHeads }: Declaration,
+): [string, string][] {
+  if (templateHeads !== 1) return [];
+  const end = partners[first + 1]!;
+  const found: [string, string][] = [];
+  let [name, byDefault, isDefault] = ["", "", false];
+  for (let at = first + 2; at <= end; at++) {
+    const { kind, text } = tokens[at]!;
+    const close = at === end ? at : Math.max(at, partners[at]!);
+    if (text === "," || at === end) {
+      if (name === "") return [];
+      found.push([name, byDefault]);
+      [name, byDefault, isDefault] = ["", "", false];
+    } else if (isDefault) {
+      byDefault += ` ${tokens.slice(at, close + 1).map(({ text }) => text).join(" ")}`;
+    } else if (text === ".") return [];
+    else if (text === "=") isDefault = true;
+    else if (kind === "word") name = text;
+    at = close;
+  }
+  return found;
+}
+
+/** The signature of a template's instance such as `tile<float,32>`; undefined if it is unknown. */
+export function instanceSignature(
+  { expression: template, signature, templateParameters }: Pick<
+    KernelDeclaration,
+    "expression" | "signature" | "templateParameters"
+  >,
+  instance: string,
+): string | undefined {
+  const tokens = tokenize(instance.slice(instance.indexOf("<") + 1, instance.lastIndexOf(">")));
+  const values = [""];
+  let depth = 0;
+  for (const { text } of tokens) {
+    depth += /^[<([{]$/.test(text) ? 1 : /^[>)\]}]$/.test(text) ? -1 : 0;
+    if (text === "," && depth === 0) values.push("");
+    else values[values.length - 1] += text;
+  }
+  const given = new Map(
+    templateParameters.map(([name, byDefault], at) => [name, (values[at] || byDefault).trim()]),
+  );
+  if (values.length > given.size || [...given.values()].includes("")) return undefined;
+  const parameters = tokenize(signature.slice(template.length));
+  return instance +
+    parameters.map(({ kind, text }, at) =>
+      kind === "word" && parameters[at - 1]?.text !== "::" ? given.get(text) ?? text : text
+    ).join("");
 }
 
 /** Whether a word behind this token is a member of what stands before. */

@@ -64,7 +64,9 @@ Deno.test("decodeEntry() returns any image", async () => {
     variables: fc.array(fc.string()),
     uncompiled: fc.array(fc.record({
       expression: fc.string(),
-      reason: fc.constantFrom("template", "condition"),
+      signature: fc.string(),
+      templateParameters: fc.array(fc.tuple(fc.string(), fc.string())),
+      reason: fc.constantFrom("template", "condition", "option"),
     })),
   });
   await fc.assert(

@@ -24,7 +24,12 @@ export const REQUEST: SourceRequest = {
 export const DECLARATIONS: SourceDeclarations = {
   kernels: [{ expression: "k", signature: "k(int n)" }, { expression: "macro" }],
   variables: ["n::table"],
-  uncompiled: [{ expression: "tile", reason: "template" }],
+  uncompiled: [{
+    expression: "tile",
+    signature: "tile(T*)",
+    templateParameters: [["T", ""]],
+    reason: "template",
+  }],
 };
 
 /** The result of a compilation. */
