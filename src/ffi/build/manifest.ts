@@ -78,6 +78,8 @@ export const MANIFEST: readonly string[] = [
   "csrc/host/include/gridstride/kernel_clock.h",
   "csrc/host/include/gridstride/kernel_descriptor.h",
   "csrc/host/include/gridstride/kernel_printf.h",
+  "csrc/host/include/gridstride/libcudacxx_begin.h",
+  "csrc/host/include/gridstride/libcudacxx_end.h",
   "csrc/host/include/gridstride/load_store.h",
   "csrc/host/include/gridstride/math_functions.h",
   "csrc/host/include/gridstride/module_table.h",

@@ -13,7 +13,7 @@ import { type EnvironmentReader, environmentReader } from "../../ffi/granted_env
 import { noteCompiler, notedCompiler } from "../cache/kernel_cache.ts";
 import { rewriteDynamicShared } from "../source/dynamic_shared.ts";
 import { rewriteInlinePtx } from "../source/inline_ptx.ts";
-import { readSource } from "../source/source_context.ts";
+import { readSource, type SourceContext } from "../source/source_context.ts";
 import { CompileError, CompilerUnavailableError, warningText } from "./compile_error.ts";
 import {
   type CompiledImage,
@@ -27,6 +27,7 @@ import { type CompiledFiles, readHostDiagnostics } from "./host_diagnostics.ts";
 import { type HostRun, runHostProgram, withCompileDirectory } from "./host_directory.ts";
 import { loweredName, sealedImage, wrapperText } from "./host_image.ts";
 import { dependencyFlags, hostOptions, includedFiles, untrackedFiles } from "./host_options.ts";
+import { statOf } from "./files.ts";
 import { identityOf } from "./includes.ts";
 import { explainMissingFeatures } from "./missing_features.ts";
 import {
@@ -163,7 +164,13 @@ export class HostCompiler implements Compiler {
     const source = join(directory, "source.cpp");
     const image = join(directory, "kernels");
     await Deno.mkdir(files.headers, { recursive: true });
-    for (const [name, written] of [...request.headers, ...rewriteDynamicShared(context)]) {
+    const { directories, flags: options } = hostOptions(request);
+    const texts = [
+      ...libraryHeaders(context, directories),
+      ...request.headers,
+      ...rewriteDynamicShared(context),
+    ];
+    for (const [name, written] of texts) {
       const text = rewriteInlinePtx(written);
       const place = name === "" ? source : join(files.headers, name);
       await Deno.mkdir(dirname(place), { recursive: true });
@@ -173,9 +180,10 @@ export class HostCompiler implements Compiler {
       ...flags,
       ...first,
       `-I${files.headers}`,
-      ...[...request.defines].map(([name, value]) => `-D${name}=${value}`),
-      ...hostOptions(request).flags,
+      // Before a toolkit's own headers.
       `-I${files.language}`,
+      ...[...request.defines].map(([name, value]) => `-D${name}=${value}`),
+      ...options,
       source,
       ...kernelLinkFlags(path),
       ...["-o", image],
@@ -233,4 +241,21 @@ export class HostCompiler implements Compiler {
     if (prelude.length === 0 || (first.success && first.output === "")) return first;
     return await start(args([]));
   }
+}
+
+/** The headers of libcu++ that texts include, each between macros under which it compiles here. */
+function libraryHeaders(
+  source: SourceContext,
+  directories: readonly string[],
+): [name: string, text: string][] {
+  const names = [...source.headers, source].flatMap(({ includes }) =>
+    includes.map(({ header }) => header)
+  ).filter((name) => /^(?:cuda|nv)\//.test(name));
+  const isThere = (name: string) =>
+    directories.some((directory) => statOf(join(directory, name))?.isFile);
+  return [...new Set(names)].filter(isThere).map((name) => [
+    name,
+    `#include <gridstride/libcudacxx_begin.h>\n#include_next <${name}>\n` +
+    "#include <gridstride/libcudacxx_end.h>\n",
+  ]);
 }

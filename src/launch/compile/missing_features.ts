@@ -19,7 +19,7 @@ const FEATURES: readonly (readonly [names: RegExp, sentence: string])[] = [
     "tensor cores: multiply with fmaf() where __CUDASIM__ is defined",
   ],
   [
-    /\bcuda_pipeline|\bcuda_awbarrier|\bcuda\/(?:pipeline|barrier)|\bpipeline\b|__pipeline_/,
+    /\bcuda_pipeline|\bcuda_awbarrier|\bcuda\/pipeline|\bpipeline\b|__pipeline_/,
     "asynchronous pipelines: copy with cooperative_groups::memcpy_async() and wait()",
   ],
   [
