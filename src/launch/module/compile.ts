@@ -391,10 +391,9 @@ function requireKernels(
   }
   const isEmpty = kernels.length + variables.length + instances.length === 0;
   if (!isEmpty || templates.length === 0 || uncompiled.length > templates.length) return;
-  throw new TypeError(
-    `Cannot compile ${name} as it has no kernels but templates, of which options.instances must ` +
-      `name an instance, such as "${templates[0]}<…>": it has ${templates.join(", ")}`,
-  );
+  const message = `it has no kernels but templates: name an instance by the option instances, or ` +
+    `--instance on the command line, such as "${templates[0]}<…>" (it has ${templates.join(", ")})`;
+  throw new CompileError(name, "Gridstride", [{ severity: "error", message }], "");
 }
 
 /** The compiled kernels, each once: an instance may be in the source too, or be named twice. */

@@ -49,8 +49,8 @@ Deno.test("compile() refuses kernels that the source does not have, or templates
 
 Deno.test("compile() refuses a source of templates without an instance", async () => {
   const source: string = "template <class T> __global__ void set(T* x) { *x = 1; }";
-  const message = 'an instance, such as "set<…>": it has set';
-  await assertRejects(() => device.compile(source), TypeError, message);
+  const message = 'such as "set<…>" (it has set)';
+  await assertRejects(() => device.compile(source), CompileError, message);
 });
 
 Deno.test("kernel() takes an instance and a kernel of a header by their names", async () => {
