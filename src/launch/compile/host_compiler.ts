@@ -255,7 +255,7 @@ function libraryHeaders(
     directories.some((directory) => statOf(join(directory, name))?.isFile);
   return [...new Set(names)].filter(isThere).map((name) => [
     name,
-    `#include <gridstride/libcudacxx_begin.h>\n#include_next <${name}>\n` +
-    "#include <gridstride/libcudacxx_end.h>\n",
+    `#include <gridstride/libcudacxx/begin.h>\n#include_next <${name}>\n` +
+    "#include <gridstride/libcudacxx/end.h>\n",
   ]);
 }

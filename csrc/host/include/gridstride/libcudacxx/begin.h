@@ -1,4 +1,4 @@
-// Before a header of libcu++, which then takes the compiler for one of hosts: libcudacxx_end.h
+// Before a header of libcu++, which then takes the compiler for one of hosts: end.h
 // restores the macros. Without an include guard.
 
 #include <sched.h>

@@ -1,4 +1,4 @@
-// Behind a header of libcu++: the macros that libcudacxx_begin.h has changed.
+// Behind a header of libcu++: the macros that begin.h has changed.
 #pragma pop_macro("nanosleep")
 #pragma pop_macro("sched_yield")
 #pragma pop_macro("asm")
