@@ -147,7 +147,8 @@ async function* yieldBuffers<Part extends FilePart>(
     while (!hasFailed && !isExhausted && started.length < ahead) {
       try {
         opened ??= openNext();
-        if (opened === undefined) return;
+        // The caller's iterator may have cancelled.
+        if (opened === undefined || signal.aborted) return;
         const { part, range } = opened;
         const { dtype = "uint8" } = part;
         const startedBytes = started.reduce((sum, { bytes }) => sum + bytes, range.bytes);
@@ -167,6 +168,7 @@ async function* yieldBuffers<Part extends FilePart>(
       // A cancellation also holds back buffers that are ready.
       signal.throwIfAborted();
       start();
+      signal.throwIfAborted();
       const first = started[0];
       if (first === undefined) return;
       const buffer = await first.buffer;

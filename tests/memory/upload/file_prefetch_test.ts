@@ -175,6 +175,25 @@ Deno.test("prefetchFiles() ends on a signal, between buffers and during a wait",
   });
 });
 
+Deno.test("prefetchFiles() starts no part when the iterator of the parts aborts", async () => {
+  await withParts(async (parts) => {
+    for (const at of [0, 2]) {
+      const controller = new AbortController();
+      const { signal } = controller;
+      let requested = 0;
+      const aborting = parts.values().map((part) => {
+        if (requested++ === at) controller.abort(new Error("enough"));
+        return part;
+      });
+      const { allocationCount } = device.pool.stats();
+      const iterator = prefetchFiles(context, aborting, { signal, ahead: 10 });
+      await assertRejects(() => iterator.next(), Error, "enough");
+      assertEquals(requested, at + 1);
+      assert(device.pool.stats().allocationCount - allocationCount <= at);
+    }
+  });
+});
+
 Deno.test("prefetchFiles() frees ready buffers on a signal, and ignores a late one", async () => {
   await withParts(async (parts) => {
     const controller = new AbortController();
