@@ -53,7 +53,7 @@ Deno.test("`checkLeaks()` lists live buffers, oldest first, and their sites", as
   const old = checkLeaks(pool, { olderThan: 20 });
   assertEquals([old.count, old.olderThan], [1, 20]);
   const text = String(report);
-  assert(text.startsWith("3 live buffers on model:0: 5006000 bytes"), text);
+  assert(text.startsWith("3 live buffers on model:0: 4.8 MiB"), text);
   assert(text.includes("at allocateWeights (file:"), text);
   assertEquals(JSON.parse(JSON.stringify(report)).count, 3);
 
