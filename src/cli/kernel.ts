@@ -25,7 +25,8 @@ export const COMPILER_LISTS = {
 export type KernelFile = Awaited<ReturnType<typeof readKernelFile>>;
 
 /** The name or the signature of a kernel, in contrast to an argument. */
-const KERNEL = /^(?!(?:true|false|null|nan|inf)$)["A-Za-z_][\w:"*\s]*(?:[(<]|$)/i;
+const KERNEL =
+  /^(?!(?:true|false|null|nan|inf)$|(?:zeros|arange|random|out|inout):(?!:))["A-Za-z_][\w:"*\s]*(?:[(<]|$)/i;
 
 /**
  * The file and the kernel at the beginning of the arguments of `run` and `tune`. Without a signature,

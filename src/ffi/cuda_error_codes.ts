@@ -259,8 +259,8 @@ export const CUDA_RECORDS = `
   The launch needs more registers or arguments than the device has.
   Use a smaller block, or limit the kernel's registers with __launch_bounds__.
 702 cudaErrorLaunchTimeout (sticky)
-  The kernel ran longer than the display driver allows.
-  Split the work into shorter launches, or use a GPU without a display.
+  The kernel ran longer than the display driver, or the host device's kernelTimeout, allows.
+  Split the work into shorter launches, use a GPU without a display, or raise kernelTimeout.
 703 cudaErrorLaunchIncompatibleTexturing
   The kernel uses textures in a mode that this context does not have.
   Use texture objects.

@@ -91,6 +91,9 @@ Deno.test("`run` takes the only kernel, generated inputs and null, and prints th
     [["--set", "table=float32:[1]"], "an array of the 12 bytes of table: it is"],
     [["--set", "other=float32:[1]"], "other"],
   ]);
+  await assertFails(2, (words) => run(words, source), [
+    [["random:7", ...args.slice(1)], "an array such as @FILE.npy"],
+  ]);
   const infinite = await report(
     ["only", "float32:[inf]", "out:float32[1]", "null", "1"],
     (words) => run(words, source),

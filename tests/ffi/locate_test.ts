@@ -12,7 +12,7 @@ import {
 import { VERSION } from "../../src/ffi/version.ts";
 
 const CHECKOUT = new URL("file:///home/ada/gridstride/");
-const REGISTRY = new URL("https://jsr.io/@gridstride/cuda/0.5.0/");
+const REGISTRY = new URL("https://jsr.io/@gridstride/cuda/0.6.0/");
 
 function options(
   variables: Record<string, string>,
@@ -133,7 +133,7 @@ Deno.test("`libraryFileName()` supports Linux and macOS, and suggests WSL2 on Wi
 
 Deno.test("`buildCommand()` names the running version", () => {
   assertEquals(buildCommand(CHECKOUT), "`deno task build` in /home/ada/gridstride/");
-  assertEquals(buildCommand(REGISTRY), "`deno run -A jsr:@gridstride/cuda@0.5.0/build`");
+  assertEquals(buildCommand(REGISTRY), "`deno run -A jsr:@gridstride/cuda@0.6.0/build`");
   assertEquals(
     buildCommand(new URL("http://localhost:8000/package/")),
     "`deno run -A http://localhost:8000/package/build.ts`",
@@ -142,7 +142,7 @@ Deno.test("`buildCommand()` names the running version", () => {
 
 Deno.test("`doctorCommand()` can be run as printed", () => {
   assertEquals(doctorCommand(CHECKOUT), "`deno task gridstride doctor` in /home/ada/gridstride/");
-  assertEquals(doctorCommand(REGISTRY), "`deno run -A jsr:@gridstride/cuda@0.5.0/cli doctor`");
+  assertEquals(doctorCommand(REGISTRY), "`deno run -A jsr:@gridstride/cuda@0.6.0/cli doctor`");
 });
 
 Deno.test("`LibraryNotFoundError` lists every path in order, and the build command", () => {
