@@ -105,6 +105,7 @@ Deno.test("write() takes memory of exactly the parameter's element type", () => 
     float: "float32",
     half: "float16",
     size_t: "uint64",
+    clock_t: "int64",
     "long long": "int64",
     uint16_t: "uint16",
     short: "int16",

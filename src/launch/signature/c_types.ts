@@ -7,7 +7,7 @@
 
 import { bytesPerElement, type DType } from "../../memory/dtype.ts";
 
-/** Types of `<cstdint>` and `<cstddef>`, which namespaces `std` and `cuda::std` have too. */
+/** Types of `<cstdint>`, `<cstddef>` and `<ctime>`, which namespaces `std` and `cuda::std` have too. */
 const STANDARD_TYPES = {
   "int8_t": "int8",
   "int16_t": "int16",
@@ -21,6 +21,7 @@ const STANDARD_TYPES = {
   "ptrdiff_t": "int64",
   "intptr_t": "int64",
   "uintptr_t": "uint64",
+  "clock_t": "int64",
 } as const satisfies Readonly<Record<string, DType>>;
 
 type QualifiedTypes = {

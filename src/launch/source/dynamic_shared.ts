@@ -89,6 +89,13 @@ function insertions(context: SourceContext, shared: ReadonlyMap<string, string>)
   return functionsOf(context).flatMap(({ parameters, body, last }) => {
     const used = new Set<string>();
     const hidden = new Set(tokens.slice(parameters, body).map(({ text }) => text));
+    // A function's own array hides one of the whole source.
+    let isShared = false;
+    for (let at = body + 1; at < last; at++) {
+      if (/^[;{}=]$/.test(tokens[at]!.text)) isShared = false;
+      if (isShared) hidden.add(tokens[at]!.text);
+      isShared ||= wordsAt(context, at).includes("__shared__");
+    }
     for (let at = body + 1; at < last; at++) {
       const { text } = tokens[at]!;
       const reference = hidden.has(text) ? undefined : shared.get(text);

@@ -44,6 +44,7 @@ Deno.test("rewriteDynamicShared() moves a global declaration into the functions 
   const source = "extern __shared__ float s[];\n" +
     "__global__ void k(float* x) {\n  s[0] = x[0];\n}\n" +
     "__global__ void j(P p) { p.s = 1; }\n" +
+    "__global__ void h() { __shared__ int s[3]; s[0] = 1; }\n" +
     "struct V { __device__ void f() { s[1] = 2; } };\n" +
     "__device__ void g();\n";
   assertStrictEquals(
@@ -51,7 +52,8 @@ Deno.test("rewriteDynamicShared() moves a global declaration into the functions 
     " ".repeat("extern __shared__ float s[];".length) + "\n" +
       `__global__ void k(float* x) { float (&s)[] = ${MEMORY}\n  s[0] = x[0];\n}\n` +
       "__global__ void j(P p) { p.s = 1; }\n" +
-      `struct V { __device__ void f() { float (&s)[] = ${MEMORY}\n#line 6\n` +
+      "__global__ void h() { __shared__ int s[3]; s[0] = 1; }\n" +
+      `struct V { __device__ void f() { float (&s)[] = ${MEMORY}\n#line 7\n` +
       " ".repeat("struct V { __device__ void f() {".length) + " s[1] = 2; } };\n" +
       "__device__ void g();\n",
   );
