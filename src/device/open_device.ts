@@ -129,6 +129,7 @@ export interface OpenDeviceOptions {
    * `GRIDSTRIDE_KERNEL_TIMEOUT`, or else the device's current limit, which is ten minutes at first:
    * a kernel that runs longer probably never ends. Holds for all later launches on the device in this
    * process. A launch beyond the limit fails with `cudaErrorLaunchTimeout` and loses the device.
+   * Outside Linux the limit ends nothing: such a kernel runs on.
    *
    * On a GPU the option changes nothing: a single kernel cannot be ended there. Only the driver of a
    * GPU that drives a display has a limit; the attribute `kernelExecTimeout` is 1 then.

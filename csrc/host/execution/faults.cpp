@@ -8,6 +8,7 @@
 
 #include "host/execution/block_region.h"
 #include "host/execution/fault_signals.h"
+#include "host/execution/source_lines.h"
 
 namespace gridstride::host {
 namespace {
@@ -105,6 +106,11 @@ void explain_interruption(BlockState& block) {
                                       "__nanosleep() for the other one to run");
 }
 
+[[noreturn]] void leave_block(BlockState& block) {
+  block.outcome = BlockOutcome::faulted;
+  resume_context(block.runner_context);
+}
+
 [[noreturn]] void end_process(const char* what) {
   std::fprintf(stderr, "gridstride: %s outside of a kernel\n", what);
   std::abort();
@@ -117,13 +123,13 @@ void raise_fault(BlockState& block, cudaError_t code, const char* format, ...) {
   va_start(arguments, format);
   write_fault(block, code, format, arguments);
   va_end(arguments);
-  block.outcome = BlockOutcome::faulted;
-  resume_context(block.runner_context);
+  block.machine_fault.instruction = 0;
+  leave_block(block);
 }
 
 void explain_machine_fault(BlockState& block) {
   const MachineFault machine = block.machine_fault;
-  block.machine_fault = {};
+  block.machine_fault.signal = 0;
   switch (machine.signal) {
     case SIGSEGV:
       if (machine.code != SEGV_MAPERR && machine.code != SEGV_ACCERR) {
@@ -164,7 +170,9 @@ LaunchFault describe_fault(const BlockState& block) {
   std::snprintf(place, sizeof(place), ", block (%u,%u,%u), thread (%u,%u,%u): ", b.x, b.y, b.z, t.x,
                 t.y, t.z);
   return {block.fault.code,
-          std::string("kernel ") + block.kernel->name + place + block.fault.what};
+          std::string("kernel ") + block.kernel->name + place + block.fault.what +
+              source_place(reinterpret_cast<uintptr_t>(block.kernel->code_start),
+                           block.machine_fault.instruction)};
 }
 
 }  // namespace gridstride::host
@@ -174,7 +182,10 @@ GS_HOST_API void gs_host_trap(const char* what) {
   using namespace gridstride::host;
   BlockState* block = running_block();
   if (block == nullptr) end_process(what);
-  raise_fault(*block, cudaErrorLaunchFailure, "%s", what);
+  // The call is the kernel's own, and ends where the return address begins.
+  block->machine_fault.instruction = reinterpret_cast<uintptr_t>(__builtin_return_address(0)) - 1;
+  set_fault(*block, cudaErrorLaunchFailure, "%s", what);
+  leave_block(*block);
 }
 
 GS_HOST_API void gs_host_assert_failed(const char* condition, const char* file, int line,

@@ -14,7 +14,8 @@ namespace gridstride::host {
 
 struct BlockState;
 
-// A launch that failed. The description names kernel, block, thread, address and what happened.
+// A launch that failed. The description names kernel, block, thread, address, what
+// happened, and the line of the source where the library has a line table.
 struct LaunchFault {
   cudaError_t code;
   std::string description;
@@ -37,7 +38,7 @@ struct MachineFault {
   // x86-64 reports no address for an access that is misaligned or to an address outside of the
   // 48-bit range. This means that a register held such an address: it was the latter.
   bool register_not_canonical;
-  // Of the interrupted instruction.
+  // Of the interrupted instruction, or of a call that raises a fault; 0 where it is not known.
   uintptr_t instruction;
 };
 
@@ -49,7 +50,7 @@ struct MachineFault {
 // Puts block.machine_fault into words: fills block.fault.
 void explain_machine_fault(BlockState& block);
 
-// block.fault with the names of kernel, block and thread.
+// block.fault with the names of kernel, block, thread and source line.
 LaunchFault describe_fault(const BlockState& block);
 
 }  // namespace gridstride::host

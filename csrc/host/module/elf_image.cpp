@@ -202,6 +202,21 @@ std::vector<ElfSymbol> elf_symbols(const ImageView& image) {
   return symbols;
 }
 
+ImageView elf_line_table(const ImageView& image) {
+  const std::vector<Elf64_Shdr> sections = read_section_headers(image);
+  const Elf64_Ehdr header = read_header(image);
+  if (header.e_shstrndx >= sections.size()) return {};
+  for (const Elf64_Shdr& section : sections) {
+    if (name_at(image, sections[header.e_shstrndx], section.sh_name) != ".debug_line" ||
+        (section.sh_flags & SHF_COMPRESSED) != 0) {
+      continue;
+    }
+    if (!image.contains(section.sh_offset, section.sh_size)) return {};
+    return {image.data + section.sh_offset, section.sh_size};
+  }
+  return {};
+}
+
 }  // namespace gridstride::host
 
 #else
@@ -213,6 +228,7 @@ void check_elf(const ImageView&) {}
 std::vector<ElfSegment> elf_segments(const ImageView&) { return {}; }
 std::uint64_t elf_thread_local_bytes(const ImageView&) { return 0; }
 std::vector<ElfSymbol> elf_symbols(const ImageView&) { return {}; }
+ImageView elf_line_table(const ImageView&) { return {}; }
 
 }  // namespace gridstride::host
 

@@ -42,4 +42,7 @@ struct ElfSymbol {
 // Functions and thread-local variables, local ones too; none where the library was stripped.
 std::vector<ElfSymbol> elf_symbols(const ImageView& image);
 
+// The lines of the source (.debug_line), 0 bytes where the library has none or they are compressed.
+ImageView elf_line_table(const ImageView& image);
+
 }  // namespace gridstride::host

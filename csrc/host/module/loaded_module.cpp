@@ -223,13 +223,18 @@ OpenedImage::OpenedImage(const ImageView& image) {
                        "(gs_host_module_table)");
     }
     check_table(*table_);
+    const ImageView lines = elf_line_table(image);
+    lines_.emplace(base_, lines.data, lines.bytes);
   } catch (...) {
     dlclose(handle_);
     throw;
   }
 }
 
-OpenedImage::~OpenedImage() { dlclose(handle_); }
+OpenedImage::~OpenedImage() {
+  lines_.reset();
+  dlclose(handle_);
+}
 
 // ---- reading a module's table -------------------------------------------------------------------
 

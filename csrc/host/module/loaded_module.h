@@ -15,6 +15,7 @@
 #include "gridstride/module_table.h"
 #include "host/device/device.h"
 #include "host/device/live_handles.h"
+#include "host/execution/source_lines.h"
 #include "host/module/module_image.h"
 
 namespace gridstride::host {
@@ -37,6 +38,8 @@ class OpenedImage {
   void* handle_;
   const ModuleTable* table_ = nullptr;
   std::uintptr_t base_ = 0;
+  // Goes before the library does: the address may then be another one's.
+  std::optional<SourceLines> lines_;
 };
 
 // A module on one device: its kernels as launches take them, and its variables.

@@ -38,6 +38,8 @@ export const MANIFEST: readonly string[] = [
   "csrc/host/execution/kernel_work.h",
   "csrc/host/execution/scheduler.cpp",
   "csrc/host/execution/scheduler.h",
+  "csrc/host/execution/source_lines.cpp",
+  "csrc/host/execution/source_lines.h",
   "csrc/host/execution/watchdog.cpp",
   "csrc/host/execution/watchdog.h",
   "csrc/host/execution/worker_pool.cpp",

@@ -68,6 +68,16 @@ function machineFlags(architecture: string): readonly string[] {
   return architecture === "x86-64-v3" ? ["-march=x86-64-v3"] : [];
 }
 
+/**
+ * Line tables, by which faults name lines: `csrc/host/execution/source_lines.cpp` reads this version.
+ * The version comes first: behind the level it would raise that. g++ then also marks the statements
+ * that call inline functions.
+ */
+const LINE_FLAGS: Readonly<Record<CompilerFamily, readonly string[]>> = {
+  gcc: ["-gdwarf-4", "-g1", "-gz=none", "-gstatement-frontiers"],
+  clang: ["-gdwarf-4", "-g1", "-gz=none"],
+};
+
 /** The compiler flags of kernels for the host device, which match those of the host library. */
 export function kernelFlags(
   family: CompilerFamily,
@@ -85,6 +95,8 @@ export function kernelFlags(
     "-Wno-unknown-pragmas",
     ...FAMILY_FLAGS[family],
     ...SYSTEM_FLAGS[os] ?? [],
+    // On macOS they would be files of their own.
+    ...(os === "linux" ? LINE_FLAGS[family] : []),
     ...machineFlags(architecture),
   ];
 }

@@ -179,6 +179,10 @@ export class HostCompiler implements Compiler {
     const run = await this.#run(toolchain, request, (first) => [
       ...flags,
       ...first,
+      // Faults name files as the program does, and the language's headers like the system's.
+      `-fdebug-prefix-map=${directory}=.`,
+      `-fdebug-prefix-map=${files.headers}/=`,
+      `-fdebug-prefix-map=${files.language}=/usr/include`,
       `-I${files.headers}`,
       // Before a toolkit's own headers.
       `-I${files.language}`,
