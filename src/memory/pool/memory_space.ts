@@ -29,6 +29,11 @@ import type { StreamSlot } from "./stream_slots.ts";
 
 /** Plain segments are multiples of this; CUDA takes no less from the device. */
 export const PLAIN_GRANULE = 2 * 2 ** 20;
+/**
+ * The smallest plain segment of a graph. CUDA places several in one granule, and the memory of a
+ * graph serves nothing else: with whole granules, a hundred graphs of 4 KiB would keep 200 MiB.
+ */
+const GRAPH_GRANULE = 64 * 2 ** 10;
 /** The largest plain segment with units that fit in 32 bits. */
 const MAX_PLAIN = 2 ** 31 * UNIT - PLAIN_GRANULE;
 
@@ -239,22 +244,28 @@ export abstract class MemorySpace {
 }
 
 export class PlainSpace extends MemorySpace {
-  protected override readonly minReturned = PLAIN_GRANULE;
+  protected override get minReturned(): number {
+    return this.isOfGraph ? GRAPH_GRANULE : PLAIN_GRANULE;
+  }
 
-  override growthFor(_kind: 0 | 1, units: number): number {
-    return roundUpTo(units * UNIT, PLAIN_GRANULE);
+  override growthFor(kind: 0 | 1, units: number, _slot: StreamSlot): number {
+    const bytes = units * UNIT;
+    if (!this.isOfGraph || kind === LARGE) return roundUpTo(bytes, PLAIN_GRANULE);
+    // Doubling keeps the segments of a graph few.
+    const held = this.segments.values().reduce((sum, { bytes }) => sum + bytes, 0);
+    return roundUpTo(Math.max(bytes, Math.min(held, PLAIN_GRANULE)), GRAPH_GRANULE);
   }
 
   /** Takes a segment of `extraBytes` or, if there is none, of the request's size. */
-  override grow(kind: 0 | 1, units: number, _slot: StreamSlot, extraBytes: number): boolean {
-    const needed = this.growthFor(kind, units);
+  override grow(kind: 0 | 1, units: number, slot: StreamSlot, extraBytes: number): boolean {
+    const needed = this.growthFor(kind, units, slot);
     if (needed > MAX_PLAIN) return false;
     const extra = Math.min(roundUpTo(extraBytes, PLAIN_GRANULE), MAX_PLAIN);
     const wanted = Math.max(needed, extra);
     return this.#take(kind, wanted) || (wanted > needed && this.#take(kind, needed));
   }
 
-  protected override returnBlock(segment: Segment, block: number): number {
+  protected override returnBlock(segment: Segment, block: number, _most: number): number {
     if (!this.isWhole(block)) return 0;
     const { pool } = this;
     pool.counters.count("upstreamCalls");
@@ -291,10 +302,11 @@ interface MappingPlan {
   readonly after: number;
 }
 
-export class VirtualSpace extends MemorySpace {
+/** Maps memory in ranges of addresses. Small requests of a graph have plain segments. */
+export class VirtualSpace extends PlainSpace {
   /** A smaller block contains no whole piece. */
   protected override get minReturned(): number {
-    return this.#granularity;
+    return Math.min(super.minReturned, this.#granularity);
   }
 
   get #granularity(): number {
@@ -302,6 +314,7 @@ export class VirtualSpace extends MemorySpace {
   }
 
   override growthFor(kind: 0 | 1, units: number, slot: StreamSlot): number {
+    if (this.#isPlain(kind)) return super.growthFor(kind, units, slot);
     const { table, heap } = this.pool;
     const plan = this.#plan(kind, units, slot);
     if (plan === undefined) return roundUpTo(units * UNIT, this.#granularity);
@@ -321,6 +334,7 @@ export class VirtualSpace extends MemorySpace {
 
   /** Maps what the request needs, and up to `extraBytes` if nothing follows it. */
   override grow(kind: 0 | 1, units: number, slot: StreamSlot, extraBytes: number): boolean {
+    if (this.#isPlain(kind)) return super.grow(kind, units, slot, extraBytes);
     let plan = this.#plan(kind, units, slot);
     if (plan === undefined) {
       if (!this.#reserve(kind, units)) return false;
@@ -336,7 +350,8 @@ export class VirtualSpace extends MemorySpace {
     const { pool } = this;
     const { table, upstream } = pool;
     const granularity = this.#granularity;
-    const pieces = segment.pieces!;
+    const { pieces } = segment;
+    if (pieces === undefined) return super.returnBlock(segment, block, most);
     const offset = table.address(block) - segment.address;
     const end = offset + table.bytes(block);
     const whole = pieces.wholePieces(
@@ -373,6 +388,10 @@ export class VirtualSpace extends MemorySpace {
         () => this.removeSegment(segment),
       );
     }
+  }
+
+  #isPlain(kind: 0 | 1): boolean {
+    return this.isOfGraph && kind !== LARGE;
   }
 
   /** The place where a request needs the least memory mapped; `undefined` if there is no room. */

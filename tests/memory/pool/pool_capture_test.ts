@@ -15,9 +15,9 @@ interface Model {
   readonly stream: StrictStream;
 }
 
-function model(capacity = 64 * MEBIBYTE): Model {
+function model(capacity = 64 * MEBIBYTE, virtualMemory = true): Model {
   const upstream = new StrictUpstream({ capacity, completion: "explicit" });
-  const core = new BlockPool(upstream, poolSettings({ limitBytes: capacity }));
+  const core = new BlockPool(upstream, poolSettings({ limitBytes: capacity, virtualMemory }));
   return { upstream, core, stream: upstream.createStream() };
 }
 
@@ -134,6 +134,21 @@ Deno.test("blocks that outlive a capture wait for their own stream", () => {
   upstream.completeAll();
   core.trim();
   assertEquals(upstream.usedBytes, 0);
+});
+
+Deno.test("graphs with little memory keep little, also a hundred of them", () => {
+  for (const virtualMemory of [true, false]) {
+    const subject = model(64 * MEBIBYTE, virtualMemory);
+    const { core } = subject;
+    const small = Array.from({ length: 100 }, () => capture(subject, [4096, 1000]));
+    core.trim();
+    assert(core.stats().reserved <= 100 * 65_536, `${core.stats().reserved} bytes`);
+    const large = capture(subject, Array(300).fill(60_000));
+    assertEquals(new Set(large.ranges.map(({ address }) => address)).size, 1);
+    for (const { graph } of [...small, large]) graph[Symbol.dispose]();
+    core.trim();
+    assertEquals(core.stats().reserved, 0);
+  }
 });
 
 Deno.test("a failed capture leaves its live blocks usable", () => {
