@@ -99,6 +99,21 @@ Deno.test("programTime() is right within the clock's error", () => {
   }
 });
 
+Deno.test("programTime() follows a clock of the program that runs faster than the device's", async () => {
+  const real = performance.now.bind(performance);
+  performance.now = () => real() * 1.0005;
+  try {
+    using clock = new DeviceClock(context);
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    clock.compare();
+    const rate = (clock.programTime(2e6) - clock.programTime(1e6)) / 1e6;
+    // The comparisons are exact to some microseconds in 600 milliseconds.
+    assert(rate > 1.0002 && rate < 1.0008, `${rate}`);
+  } finally {
+    Reflect.deleteProperty(performance, "now");
+  }
+});
+
 Deno.test("measure() keeps a recent event as its reference", async () => {
   using clock = new DeviceClock(context);
   // A float of milliseconds resolves 61 ns here.

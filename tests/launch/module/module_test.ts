@@ -4,6 +4,7 @@
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { defineStruct } from "../../../mod.ts";
+import { resourceTally } from "../../../src/ffi/native_device.ts";
 import { device } from "../../support/device.ts";
 
 const Particle = defineStruct("Particle", { position: "float3", mass: "float", id: "int" });
@@ -238,6 +239,23 @@ Deno.test("dispose() ends kernels and variables", async () => {
   assertThrows(() => other.kernel("f(int* x)"), TypeError, gone);
   assertThrows(() => other.variable("v"), TypeError, gone);
   assertThrows(() => v.toArraySync(), TypeError, "it is disposed");
+});
+
+Deno.test("dispose() unloads a module after a capture of its launch that throws", async () => {
+  const modules = () => resourceTally(device.context.library).modules;
+  const before = modules();
+  const other = await device.compile("__global__ void g(int* x) { *x = 1; }");
+  const g = other.kernel("g(int* x)");
+  using stream = device.createStream();
+  using x = device.allocate("int32", 1, { stream });
+  assertEquals(modules(), before + 1);
+  const fail = () => {
+    g.launch({ grid: 1, block: 1, stream }, x);
+    throw new RangeError("after the launch");
+  };
+  assertThrows(() => stream.capture(fail), RangeError, "after the launch");
+  other[Symbol.dispose]();
+  assertEquals(modules(), before);
 });
 
 Deno.test("compile() names a wrong option before compilation", async () => {
