@@ -115,7 +115,7 @@ void check_copying(int32_t stream) {
 }
 
 // A slab is released while the device still has a copy into it to make, behind 1 GiB of other work.
-void check_release_waits(int32_t stream) {
+void check_release_waits(int32_t stream, bool by_rows) {
   unsigned char* const slab = map_slab();
   const int32_t pinned = pin(slab);
   constexpr double large = 64 << 20;
@@ -126,7 +126,13 @@ void check_release_waits(int32_t stream) {
     set_operands(0, stream, {memory, memory + large, large});
     gs.gs_copy_device();
   }
-  to_pinned(stream, pinned, 0, memory, static_cast<double>(slab_bytes));
+  const double width = static_cast<double>(page);
+  if (by_rows) {
+    set_operands(0, stream, {static_cast<double>(pinned), 0, width, memory, width, width, 16});
+    gs.gs_copy_to_pinned_2d();
+  } else {
+    to_pinned(stream, pinned, 0, memory, static_cast<double>(slab_bytes));
+  }
   check_status(gs.gs_pinned_release(pinned), 0, "releasing a slab that a copy is on its way to");
   bool arrived = true;
   for (size_t index = 0; index < slab_bytes; index++) arrived = arrived && slab[index] == 0x77;
@@ -174,7 +180,8 @@ void check_pinned() {
   const int32_t stream = make_stream(0);
   check_registering();
   check_copying(stream);
-  check_release_waits(stream);
+  check_release_waits(stream, false);
+  check_release_waits(stream, true);
   check_lost_isolate(stream);
   gs.gs_stream_destroy(stream);
 }
