@@ -62,6 +62,7 @@ import {
 } from "../memory/upload/file_upload.ts";
 import { type StreamUploadOptions, uploadStream } from "../memory/upload/stream_upload.ts";
 import { UploadRing, type UploadRingOptions } from "../memory/upload/upload_ring.ts";
+import { logActivity } from "../stream/activity.ts";
 import { defaultStream, Stream, type StreamOptions } from "../stream/stream.ts";
 import { Event, type EventOptions } from "../stream/event.ts";
 import { duringDeviceWait, refuseDeviceWait } from "../stream/running_captures.ts";
@@ -103,6 +104,7 @@ export class Device implements Disposable {
   /** Built-in kernels and operations on buffers. */
   readonly kernels: DeviceKernels;
   #memory: MemoryManager | undefined;
+  readonly #endLog: () => void;
   #disposed = false;
 
   /** Makes a device of an opened context and holds the context until the device is disposed. */
@@ -111,6 +113,7 @@ export class Device implements Disposable {
     context.retain();
     this.context = context;
     this.kernels = new DeviceKernels(context);
+    this.#endLog = logActivity(context);
   }
 
   /** The properties of the device. */
@@ -581,7 +584,10 @@ export class Device implements Disposable {
     giveBack(
       this.context,
       () => this.context.release(),
-      () => this.#disposed = true,
+      () => {
+        this.#disposed = true;
+        this.#endLog();
+      },
     );
   }
 

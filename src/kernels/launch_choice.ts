@@ -4,6 +4,7 @@
  * @module
  */
 
+import { logger } from "../ffi/logging.ts";
 import type { Kernel } from "../launch/kernel.ts";
 import { type LineLaunch, lineLaunch } from "../launch/launch_planner.ts";
 import type { DeviceBuffer } from "../memory/device_buffer.ts";
@@ -31,8 +32,29 @@ export function elementwiseLaunch(
   elements: number,
   elementsPerThread: number,
 ): LineLaunch {
-  return lookup?.(kernel, elements) ??
-    lineLaunch(kernel, elements, { elementsPerThread, stepsPerThread: STEPS_PER_THREAD });
+  const tuned = lookup?.(kernel, elements);
+  return noted(
+    kernel,
+    elements,
+    tuned,
+    tuned ?? lineLaunch(kernel, elements, { elementsPerThread, stepsPerThread: STEPS_PER_THREAD }),
+  );
+}
+
+/** Logs a choice, and returns it. */
+function noted(
+  { name }: Kernel,
+  elements: number,
+  tuned: LineLaunch | undefined,
+  launch: LineLaunch,
+): LineLaunch {
+  logger("kernels").trace(
+    "{name} of {elements} elements: grid {grid}, block {block}, {origin}",
+    () => {
+      return { name, elements, ...launch, origin: tuned === undefined ? "by default" : "as tuned" };
+    },
+  );
+  return launch;
 }
 
 /** The default threads of a reduction's block: whole warps, as the kernels need. */
@@ -56,8 +78,9 @@ export function reductionBlocks({ context: { info } }: Pick<Kernel, "context">):
 /** Grid and block of a kernel that leaves one result per block. */
 export function reductionLaunch(kernel: Kernel, x: DeviceBuffer, stepBytes: number): LineLaunch {
   const steps = Math.ceil(x.byteLength / stepBytes);
-  return lookup?.(kernel, x.length) ??
-    boundedLaunch(steps, REDUCTION_BLOCK, reductionBlocks(kernel));
+  const tuned = lookup?.(kernel, x.length);
+  const launch = tuned ?? boundedLaunch(steps, REDUCTION_BLOCK, reductionBlocks(kernel));
+  return noted(kernel, x.length, tuned, launch);
 }
 
 /** The launch with a step for each thread, up to a limit of blocks. */

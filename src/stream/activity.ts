@@ -5,8 +5,9 @@
  * @module
  */
 
+import { logger } from "../ffi/logging.ts";
 import type { KernelAttributes } from "../ffi/native_kernel.ts";
-import type { DeviceContext } from "../hardware/device_context.ts";
+import { type DeviceContext, labelOf } from "../hardware/device_context.ts";
 import type { Stream } from "./stream.ts";
 
 /** The direction of a copy; `peer` is from one device to another. */
@@ -124,4 +125,49 @@ export function enqueueHeard<Arguments extends readonly unknown[]>(
 /** Reports a compilation. */
 export function tellCompiled(context: DeviceContext, compilation: Compilation): void {
   for (const listener of listenersOf(context) ?? []) listener.compiled(compilation);
+}
+
+const logged = new Map<string, { holders: number; stop: () => void }>();
+
+/**
+ * Logs launches, copies and graphs of a device as `trace` records, if such records are enabled now.
+ *
+ * @returns Ends it.
+ */
+export function logActivity(context: DeviceContext): () => void {
+  const [launches, streams] = [logger("launch"), logger("stream")];
+  if (!launches.isEnabledFor("trace") && !streams.isEnabledFor("trace")) return () => {};
+  const device = labelOf(context);
+  const log = logged.get(device) ?? {
+    holders: 0,
+    stop: listen({
+      context,
+      work(work, { id: stream }, enqueue) {
+        if (work.kind === "kernel") {
+          const message = "{device}: {name} on stream {stream}: grid {grid}, block {block}";
+          launches.trace(message, { device, stream, ...work });
+        } else if (work.kind === "copy") {
+          const message = "{device}: copy of {bytes} bytes on stream {stream}: {direction}";
+          streams.trace(message, { device, stream, ...work });
+        } else {
+          streams.trace("{device}: graph of {nodes} operations on stream {stream}", {
+            ...{ device, stream, nodes: work.nodes },
+          });
+        }
+        enqueue();
+      },
+      compiled({ name, begun, ended, cached }) {
+        const milliseconds = ended - begun;
+        const message = "{device}: {name} compiled in {milliseconds} ms; from the cache: {cached}";
+        launches.trace(message, { device, name, milliseconds, cached });
+      },
+    }),
+  };
+  log.holders++;
+  logged.set(device, log);
+  return () => {
+    if (--log.holders > 0) return;
+    log.stop();
+    logged.delete(device);
+  };
 }

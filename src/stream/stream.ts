@@ -18,6 +18,7 @@ import {
   synchronizeStreamSync,
   waitForEvent,
 } from "../ffi/native_stream.ts";
+import { logger } from "../ffi/logging.ts";
 import { contextOf, DeviceContext, labelOf } from "../hardware/device_context.ts";
 import { captureOf, refuseEventOfOtherCapture, refuseWaiting } from "./running_captures.ts";
 import { captureOfEvent, Event, type EventOptions } from "./event.ts";
@@ -91,6 +92,13 @@ export class Stream implements Disposable {
       context.release();
       throw error;
     }
+    this.#log("opened");
+  }
+
+  #log(event: string): void {
+    logger("stream").debug("{device}: stream {id} {event}", () => {
+      return { device: labelOf(this.context), id: this.#id, event };
+    });
   }
 
   static {
@@ -298,6 +306,7 @@ export class Stream implements Disposable {
       this.context,
       () => takeSteps([...this.#closers, () => destroyStream(library, ordinal, this.#id)]),
       () => {
+        this.#log("closed");
         this.#id = 0;
         this.context.library.interruptions++;
         if (this.#holdsContext) this.context.release();
