@@ -42,8 +42,8 @@ export function findKernel(library: NativeLibrary, name: string): number | undef
 export interface KernelAttributes {
   /** Maximum number of threads of a block. */
   readonly maxThreadsPerBlock: number;
-  /** Registers of a thread. */
-  readonly registersPerThread: number;
+  /** Registers of a thread; undefined on the host device, whose kernels are code of the CPU. */
+  readonly registersPerThread: number | undefined;
   /** Bytes of shared memory that the kernel declares. */
   readonly staticSharedMemory: number;
   /** Bytes of constant memory. */
@@ -67,7 +67,8 @@ export function kernelAttributes(
   const values = call(library, "gs_kernel_attributes", context, device, kernel);
   return {
     maxThreadsPerBlock: values[0]!,
-    registersPerThread: values[1]!,
+    // Every kernel of a GPU has registers.
+    registersPerThread: values[1]! || undefined,
     staticSharedMemory: values[2]!,
     constantMemory: values[3]!,
     localMemoryPerThread: values[4]!,

@@ -68,7 +68,7 @@ export class Kernel<
     displayAs<Kernel>(Kernel.prototype, "Kernel", {
       signature: ({ signature }) => signatureText(signature),
       device: labelOf,
-      registers: ({ attributes }) => attributes.registersPerThread || undefined,
+      registers: ({ attributes }) => attributes.registersPerThread,
       sharedMemory: ({ attributes: { staticSharedMemory } }) =>
         staticSharedMemory > 0 && formatBytes(staticSharedMemory),
       maxThreadsPerBlock: ({ attributes }) => attributes.maxThreadsPerBlock,

@@ -130,7 +130,7 @@ class LaunchPlanner {
       const { registersPerThread, staticSharedMemory } = this.#kernel.attributes;
       known = occupancy(this.#limits, {
         threadsPerBlock,
-        registersPerThread,
+        registersPerThread: registersPerThread ?? 0,
         staticSharedMemory,
         dynamicSharedMemory,
         // For the advice, which would otherwise suggest blocks that cannot be launched.

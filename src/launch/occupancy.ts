@@ -139,6 +139,9 @@ function finite(blocks: number): number | null {
  * @throws {TypeError | RangeError} If an extent of the block or the shared memory is no integer or
  * out of range. A block with more threads than the kernel allows has an occupancy of 0.
  *
+ * On the host device the registers of a kernel are unknown and limit nothing. `gridstride occupancy`
+ * compiles the source for a GPU, with NVRTC, and has them.
+ *
  * @example
  * ```ts
  * import { occupancyOf, openDevice } from "@gridstride/cuda";
@@ -170,7 +173,7 @@ export function occupancyOf(
   const { x, y, z } = readExtents(config.block, "config.block", ACTION, maxBlockDimensions);
   return occupancy(limits, {
     threadsPerBlock: x * y * z,
-    registersPerThread: attributes.registersPerThread,
+    registersPerThread: attributes.registersPerThread ?? 0,
     staticSharedMemory: attributes.staticSharedMemory,
     dynamicSharedMemory: config.sharedMemory ?? 0,
     maxThreadsPerBlock: attributes.maxThreadsPerBlock,

@@ -111,7 +111,12 @@ Deno.test("occupancyOf() takes a kernel and the block of its launch", () => {
     "fill_uint32(unsigned int*, unsigned int, unsigned long long)",
   );
   const { registersPerThread, staticSharedMemory } = kernel.attributes;
-  const usage = { ...BLOCK, registersPerThread, staticSharedMemory, dynamicSharedMemory: 5000 };
+  assertStrictEquals(registersPerThread === undefined, device.info.kind === "host");
+  const usage = {
+    ...BLOCK,
+    registersPerThread: registersPerThread ?? 0,
+    ...{ staticSharedMemory, dynamicSharedMemory: 5000 },
+  };
   const expected = occupancy(occupancyLimits(info), usage);
   for (const block of [256, [256], [16, 16], [4, 8, 8]] as const) {
     assertEquals({ ...occupancyOf(kernel, { block, sharedMemory: 5000 }) }, { ...expected });
@@ -146,7 +151,7 @@ Deno.test("occupancy() equals the device's own calculation for all kernels", () 
         if (threadsPerBlock > maxThreadsPerBlock) continue;
         const usage = {
           threadsPerBlock,
-          registersPerThread,
+          registersPerThread: registersPerThread ?? 0,
           staticSharedMemory,
           dynamicSharedMemory,
         };

@@ -37,7 +37,7 @@ export interface KernelRecord extends WorkRecord {
   readonly grid: readonly [number, number, number];
   /** Threads of a block: x, y, z. */
   readonly block: readonly [number, number, number];
-  /** Registers of a thread; 0 on the host device. */
+  /** Registers of a thread; 0 if they are unknown, as on the host device. */
   readonly registersPerThread: number;
   /** Static shared memory of a block. */
   readonly staticSharedMemory: number;

@@ -354,7 +354,7 @@ function argumentsOf(work: TracedWork): Arguments {
   return {
     grid: work.grid.join(" × "),
     block: work.block.join(" × "),
-    "registers per thread": work.registersPerThread,
+    "registers per thread": work.registersPerThread || "unknown",
     "static shared memory": work.staticSharedMemory,
     "dynamic shared memory": work.dynamicSharedMemory,
     occupancy: work.occupancy,

@@ -157,7 +157,7 @@ export class WorkLog implements Disposable {
   #occupancyOf({ attributes, block, sharedMemory }: KernelWork): Occupancy {
     return occupancy(occupancyLimits(this.#context.info), {
       threadsPerBlock: block[0] * block[1] * block[2],
-      registersPerThread: attributes.registersPerThread,
+      registersPerThread: attributes.registersPerThread ?? 0,
       staticSharedMemory: attributes.staticSharedMemory,
       dynamicSharedMemory: sharedMemory,
     });
@@ -178,7 +178,7 @@ export class WorkLog implements Disposable {
     return {
       ...kernel,
       ...base,
-      registersPerThread: attributes.registersPerThread,
+      registersPerThread: attributes.registersPerThread ?? 0,
       staticSharedMemory: attributes.staticSharedMemory,
       dynamicSharedMemory: sharedMemory,
       occupancy,
