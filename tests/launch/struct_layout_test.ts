@@ -102,7 +102,7 @@ Deno.test("StructType lays out scalars, vectors and random structs as the C++ co
     return `static_assert(sizeof(${name}) == ${bytes} && alignof(${name}) == ${alignment}, "${name}");`;
   });
   const program = [
-    "#include <cstddef>\n#include <cstdint>\n#include <sys/types.h>",
+    "#include <cstddef>\n#include <cstdint>\n#include <ctime>\n#include <sys/types.h>",
     "#include <cuda_runtime.h>\n#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuda_fp8.h>",
     ...sizes,
     ...vectorSizes,

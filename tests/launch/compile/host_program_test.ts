@@ -133,13 +133,15 @@ async function compileWith(permissions: readonly string[], cache: string): Promi
 Deno.test("compile() names a missing permission, and needs none for the cache without HOME", async () => {
   using cache = new TemporaryDirectory();
   const files = ["--allow-read", "--allow-env", "--allow-sys=uid"];
+  const compilers = (Deno.env.get("PATH") ?? "").split(":")
+    .flatMap((folder) => [`${folder}/g++`, `${folder}/clang++`]);
   const [noRun, noWrite, noHome] = await Promise.all([
     compileWith([...files, "--allow-write"], cache.path),
     compileWith([...files, "--allow-run"], cache.path),
     compileWith([
       "--allow-read",
       "--allow-write",
-      "--allow-run=/usr/bin/g++,/usr/bin/clang++",
+      `--allow-run=${compilers.join()}`,
       "--allow-env=PATH",
     ], cache.path),
   ]);

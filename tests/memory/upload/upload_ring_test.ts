@@ -82,9 +82,9 @@ Deno.test("UploadRing serves uploads in the order of their start", async () => {
     (await uploadFile(context, path, { ring, onProgress })).free();
   });
   await Promise.all(uploads);
-  // Only at the seams may one already read while the one before is still copied.
-  assert(order.slice(0, 18).every((index) => index === 0), order.join(""));
-  assert(order.slice(-18).every((index) => index === 2), order.join(""));
+  // At the seams the last part of one may be reported while the next is read.
+  assert(order.slice(0, 12).every((index) => index === 0), order.join(""));
+  assert(order.slice(-12).every((index) => index === 2), order.join(""));
 });
 
 Deno.test("UploadRing pins slots on demand and unpins them on disposal", async () => {
