@@ -172,10 +172,9 @@ Exit code 1 if an error exceeds its bound.`,
       onProgress: ({ done, total, kernel }) => showProgress(`${done}/${total} ${kernel}`),
     });
     showProgress("");
-    const { fake } = device.info;
     printResult(
       invocation,
-      rows.map((row) => ({ ...row, fake })),
+      rows,
       () => `${describeValidation(labelOf(device), rows)}\n\n${describeDevices(listDevices())}`,
     );
     return rows.every(({ passed }) => passed) ? EXIT.done : EXIT.failed;

@@ -11,11 +11,11 @@ import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
 import {
   canAccessPeer,
   deviceMemory,
+  divertOutput,
   enablePeerAccess,
   synchronizeDevice,
   synchronizeDeviceSync,
 } from "../ffi/native_device.ts";
-import { divertOutput } from "../ffi/native_device.ts";
 import { DeviceContext, labelOf, whileHeld } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import { usableMemory } from "../hardware/memory_reserve.ts";

@@ -52,9 +52,13 @@ export function parseLogSetting(value: string): LogSetting {
   return { categories };
 }
 
-/** The logger of a layer. */
+const loggers = new Map<LogCategory, Logger>();
+
+/** The logger of a layer, kept because every operation logs. */
 export function logger(category: LogCategory): Logger {
-  return getLogger(["gridstride", category]);
+  let kept = loggers.get(category);
+  if (kept === undefined) loggers.set(category, kept = getLogger(["gridstride", category]));
+  return kept;
 }
 
 function format(record: LogRecord): string {

@@ -11,9 +11,10 @@ import {
   kernelAttributes,
   kernelResidency,
   launchError,
+  launchKernel,
+  LaunchRecord,
   reserveSharedMemory,
 } from "../ffi/native_kernel.ts";
-import { launchKernel, LaunchRecord } from "../ffi/native_kernel.ts";
 import { type DeviceContext, labelOf } from "../hardware/device_context.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { enqueueHeard, listenersOf } from "../stream/activity.ts";

@@ -97,12 +97,21 @@ export function occupancy(limits: OccupancyLimits, usage: OccupancyUsage): Occup
   return calculate(limits, completeUsage(usage, ACTION));
 }
 
+/** The prototype of all results, because `occupancy()` runs in loops over block sizes. */
+const SHORT_FORM = displayAs({} as Occupancy, "Occupancy", {
+  occupancy: ({ occupancy }) => occupancy,
+  activeBlocks: ({ activeBlocks }) => activeBlocks,
+  activeWarps: ({ activeWarps }) => activeWarps,
+  limiter: ({ limiter }) => limiter,
+}, { more: { advice: ({ advice }) => advice } });
+
 function calculate(limits: OccupancyLimits, usage: BlockUsage): Occupancy {
   const { limits: allowed, blocks: activeBlocks, warps, occupancy } = residency(limits, usage);
   const limiter = (Object.keys(allowed) as (keyof typeof allowed)[])
     .find((name) => allowed[name] === activeBlocks)!;
   const { registers, sharedMemory, barriers } = allowed;
-  const result: Occupancy = {
+  return {
+    __proto__: SHORT_FORM,
     activeBlocks,
     activeWarps: warps,
     occupancy,
@@ -117,13 +126,7 @@ function calculate(limits: OccupancyLimits, usage: BlockUsage): Occupancy {
     get advice() {
       return occupancyAdvice(limits, usage);
     },
-  };
-  return displayAs(result, "Occupancy", {
-    occupancy: ({ occupancy }) => occupancy,
-    activeBlocks: ({ activeBlocks }) => activeBlocks,
-    activeWarps: ({ activeWarps }) => activeWarps,
-    limiter: ({ limiter }) => limiter,
-  }, { more: { advice: ({ advice }) => advice } });
+  } as Occupancy;
 }
 
 function finite(blocks: number): number | null {

@@ -20,8 +20,8 @@ import {
   environmentGranted,
   type EnvironmentReader,
   grantedEnvironment,
+  mayRead,
 } from "../../ffi/granted_environment.ts";
-import { mayRead } from "../../ffi/granted_environment.ts";
 import { PACKAGE_ROOT } from "../../ffi/locate.ts";
 import { CompilerUnavailableError } from "./compile_error.ts";
 import { fileState, textOf } from "./files.ts";

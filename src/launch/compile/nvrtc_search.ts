@@ -5,8 +5,11 @@
  */
 
 import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
-import { environmentGranted, type EnvironmentReader } from "../../ffi/granted_environment.ts";
-import { mayRead } from "../../ffi/granted_environment.ts";
+import {
+  environmentGranted,
+  type EnvironmentReader,
+  mayRead,
+} from "../../ffi/granted_environment.ts";
 import type { NativeLibrary } from "../../ffi/library.ts";
 import { openNvrtc } from "../../ffi/native_nvrtc.ts";
 import { CompilerUnavailableError } from "./compile_error.ts";

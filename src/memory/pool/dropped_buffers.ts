@@ -65,15 +65,11 @@ export class DroppedBuffers {
   /**
    * Frees the blocks of all buffers known to be collected, for a request that found no memory: the
    * collector's reports come only between the program's tasks.
-   *
-   * @returns Whether there were any.
    */
-  reclaim(): boolean {
-    const before = this.#count;
+  reclaim(): void {
     for (const leased of this.#leased) {
       if (leased !== undefined && leased.lease.deref() === undefined) this.#free(leased);
     }
-    return this.#count > before;
   }
 
   #free(leased: LeasedBlock): void {

@@ -3,7 +3,6 @@
 
 #include "../cooperative_groups.h"
 
-
 namespace gridstride::host {
 
 template <class T, class Operation>
