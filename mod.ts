@@ -93,6 +93,7 @@ export type { StreamUploadOptions } from "./src/memory/upload/stream_upload.ts";
 export type { TransferOptions } from "./src/memory/upload/upload_task.ts";
 export { UploadRing, type UploadRingOptions } from "./src/memory/upload/upload_ring.ts";
 export { PinnedBuffer } from "./src/memory/pinned_buffer.ts";
+export { PitchedBuffer } from "./src/memory/pitched_buffer.ts";
 export {
   type AnyTypedArray,
   bytesPerElement,

@@ -46,6 +46,7 @@ import {
 } from "../memory/dtype.ts";
 import { MemoryManager, type MemoryManagerStatistics } from "../memory/manager/memory_manager.ts";
 import { PinnedBuffer } from "../memory/pinned_buffer.ts";
+import { PitchedBuffer, pitchedLayout } from "../memory/pitched_buffer.ts";
 import { poolOf, shareWith } from "../memory/pool/device_pools.ts";
 import { MemoryPool, poolOfDevice } from "../memory/pool/memory_pool.ts";
 import type { MemoryPoolOptions } from "../memory/pool/pool_options.ts";
@@ -272,6 +273,28 @@ export class Device implements Disposable {
       ? await bufferFromPoolAsync(poolOf(context), context, dtype, length, options)
       : await pool.allocateAsync(dtype, length, options);
     return filled(buffer, value, options);
+  }
+
+  /**
+   * Allocates rows that begin at multiples of 512 bytes, as `cudaMallocPitch` does; see
+   * {@linkcode PitchedBuffer}.
+   *
+   * @param dtype The element type.
+   * @param rows The number of rows; 0 gives a valid empty buffer.
+   * @param columns The elements in a row.
+   * @param options As for {@linkcode Device.allocate}; `fill` fills the padding too.
+   * @throws {RangeError} If a number is negative, fractional or too large.
+   * @throws {OutOfMemoryError} If the device has no room.
+   */
+  allocate2d<D extends DType>(
+    dtype: D,
+    rows: number,
+    columns: number,
+    options: AllocateOptions<D> = {},
+  ): PitchedBuffer<D> {
+    const { pitchBytes, length } = pitchedLayout(dtype, rows, columns);
+    const buffer = this.allocate(dtype, length, options);
+    return new PitchedBuffer(buffer, rows, columns, { pitchBytes });
   }
 
   /**

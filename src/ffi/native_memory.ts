@@ -108,6 +108,14 @@ export async function releasePinned(
 
 export type HostMemory = ArrayBufferView<ArrayBufferLike>;
 
+/** The rows of a pitched copy, in bytes; they are dense in host memory. */
+export interface PitchedRows {
+  /** From the beginning of one row on the device to the next. */
+  readonly pitch: number;
+  readonly width: number;
+  readonly height: number;
+}
+
 function checkCopy(library: NativeLibrary, status: number, device: number, bytes: number): void {
   if (status !== 0) check(library, status, `copy ${bytes} bytes`, device);
 }
@@ -119,7 +127,14 @@ export function copyDevice(
   destination: number,
   source: number,
   bytes: number,
+  rows?: PitchedRows & { readonly sourcePitch: number },
 ): void {
+  if (rows !== undefined) {
+    const { pitch, sourcePitch, width, height } = rows;
+    const operands = [destination, pitch, source, sourcePitch, width, height];
+    const status = withOperands(library, device, stream, ...operands).gs_copy_device_2d();
+    return checkCopy(library, status, device, bytes);
+  }
   const status = withOperands(library, device, stream, destination, source, bytes).gs_copy_device();
   checkCopy(library, status, device, bytes);
 }
@@ -155,7 +170,14 @@ export function copyFromPinned(
   pinned: number,
   offset: number,
   bytes: number,
+  rows?: PitchedRows,
 ): void {
+  if (rows !== undefined) {
+    const { pitch, width, height } = rows;
+    const operands = [destination, pitch, pinned, offset, width, width, height];
+    const status = withOperands(library, device, stream, ...operands).gs_copy_from_pinned_2d();
+    return checkCopy(library, status, device, bytes);
+  }
   const status = withOperands(library, device, stream, destination, pinned, offset, bytes)
     .gs_copy_from_pinned();
   checkCopy(library, status, device, bytes);
@@ -169,7 +191,14 @@ export function copyToPinned(
   offset: number,
   source: number,
   bytes: number,
+  rows?: PitchedRows,
 ): void {
+  if (rows !== undefined) {
+    const { pitch, width, height } = rows;
+    const operands = [pinned, offset, width, source, pitch, width, height];
+    const status = withOperands(library, device, stream, ...operands).gs_copy_to_pinned_2d();
+    return checkCopy(library, status, device, bytes);
+  }
   const status = withOperands(library, device, stream, pinned, offset, source, bytes)
     .gs_copy_to_pinned();
   checkCopy(library, status, device, bytes);
@@ -193,10 +222,17 @@ export function copyToDeviceSync(
   destination: number,
   source: HostMemory,
   bytes: number,
+  rows?: PitchedRows,
 ): void {
   requireRoom(source, bytes, "source");
   const context = { action: `copy ${bytes} bytes`, device };
-  call(library, "gs_copy_to_device", context, device, stream, destination, source, bytes);
+  if (rows === undefined) {
+    call(library, "gs_copy_to_device", context, device, stream, destination, source, bytes);
+  } else {
+    const { pitch, width, height } = rows;
+    const inputs = [device, stream, destination, pitch, source, width, width, height] as const;
+    call(library, "gs_copy_to_device_2d", context, ...inputs);
+  }
 }
 
 /** Copies device memory to JavaScript memory in stream order, and waits for the copy. */
@@ -207,10 +243,17 @@ export function copyToHostSync(
   destination: HostMemory,
   source: number,
   bytes: number,
+  rows?: PitchedRows,
 ): void {
   requireRoom(destination, bytes, "destination");
   const context = { action: `copy ${bytes} bytes`, device };
-  call(library, "gs_copy_to_host", context, device, stream, destination, source, bytes);
+  if (rows === undefined) {
+    call(library, "gs_copy_to_host", context, device, stream, destination, source, bytes);
+  } else {
+    const { pitch, width, height } = rows;
+    const inputs = [device, stream, destination, width, source, pitch, width, height] as const;
+    call(library, "gs_copy_to_host_2d", context, ...inputs);
+  }
 }
 
 /** The granularity of virtual memory: addresses and sizes of mapped memory are multiples of it. */

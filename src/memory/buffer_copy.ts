@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { PitchedRows } from "../ffi/native_memory.ts";
 import { byteLengthOf, requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
@@ -38,8 +39,13 @@ const COPY_OUT = "copy a buffer to an array";
 export interface DeviceRange {
   readonly context: DeviceContext;
   readonly address: number;
+  /** Without the padding of rows. */
   readonly byteLength: number;
+  /** Absent if the bytes are contiguous. */
+  readonly rows?: PitchedRows;
 }
+
+export type PitchedRange = DeviceRange & { readonly rows: PitchedRows };
 
 /** The stream that an operation on a device runs on. */
 export function streamFor(context: DeviceContext, stream: Stream | undefined): Stream {
@@ -64,8 +70,8 @@ function refuseStaging(context: DeviceContext, stream: Stream, action: string): 
  * Enqueues a copy of a JavaScript array to the device. The array may be changed at once: this
  * returns after its bytes are staged or, if too large to stage, copied.
  */
-function upload(
-  { context, address, byteLength: bytes }: DeviceRange,
+export function upload(
+  { context, address, byteLength: bytes, rows }: DeviceRange,
   elements: Uint8Array<ArrayBufferLike>,
   stream: Stream,
 ): void {
@@ -73,10 +79,10 @@ function upload(
   refuseStaging(context, stream, "copy an array to a buffer");
   const area = stagingArea(context);
   const slab = area.tryTake(bytes);
-  if (slab === undefined) return copyArrayToDevice(stream, address, elements, bytes);
+  if (slab === undefined) return copyArrayToDevice(stream, address, elements, bytes, rows);
   try {
     slab.pinned.bytes.set(elements);
-    slab.carry(stream, () => enqueueFromPinned(stream, address, placeOf(slab), bytes));
+    slab.carry(stream, () => enqueueFromPinned(stream, address, placeOf(slab), bytes, rows));
   } finally {
     if (!area.keeps(slab)) slab.close();
   }
@@ -93,12 +99,12 @@ const BYTES_PER_TURN = 2 ** 22;
  * Copies device memory to a JavaScript array after the work enqueued so far, without blocking the
  * event loop.
  */
-async function download(
+export async function download(
   target: Uint8Array<ArrayBufferLike>,
   source: DeviceRange,
   stream: Stream,
 ): Promise<void> {
-  const { context, byteLength: expected } = source;
+  const { context, byteLength: expected, rows } = source;
   refuseStaging(context, stream, COPY_OUT);
   const area = stagingArea(context);
   const moveToTarget = async (bytes: Uint8Array<ArrayBuffer>, offset: number) => {
@@ -115,24 +121,47 @@ async function download(
   taken.defer(() => context.release());
   if (expected > 0 && expected <= MAX_SHARED_BYTES) {
     const { slab, offset } = taken.use(area.takePart(expected));
-    enqueueToPinned(stream, placeOf(slab, offset), source.address, expected);
+    enqueueToPinned(stream, placeOf(slab, offset), source.address, expected, rows);
     const event = taken.use(recordCopy(stream, slab));
     await event.done();
     return moveToTarget(slab.pinned.bytes.subarray(offset, offset + expected), 0);
   }
-  const pieces = slabPieces(expected).map(({ offset, bytes }) => {
+  const pieces = slabPieces(expected, rows?.width).map(({ offset, bytes }) => {
     const slab = area.tryTake(bytes) ?? new StagingSlab(context, bytes);
     taken.defer(async () => {
       if (!area.keeps(slab)) await slab.closeAsync();
     });
-    const address = source.address + offset;
-    slab.carry(stream, () => enqueueToPinned(stream, placeOf(slab), address, bytes));
+    const { address, rows } = pieceOf(source, offset, bytes);
+    slab.carry(stream, () => enqueueToPinned(stream, placeOf(slab), address, bytes, rows));
     return { slab, offset, bytes };
   }).toArray();
   for (const { slab, offset, bytes } of pieces) {
     await slab.done();
     await moveToTarget(slab.pinned.bytes.subarray(0, bytes), offset);
   }
+}
+
+/** A part of a range: whole rows if it has rows. */
+function pieceOf(
+  { context, address, rows }: DeviceRange,
+  offset: number,
+  byteLength: number,
+): DeviceRange {
+  if (rows === undefined) return { context, address: address + offset, byteLength };
+  const { pitch, width } = rows;
+  const piece = { pitch, width, height: byteLength / width };
+  return { context, address: address + offset / width * pitch, byteLength, rows: piece };
+}
+
+/** Blocking twin of {@linkcode download}. */
+export function downloadSync(
+  target: Uint8Array<ArrayBufferLike>,
+  { context, address, byteLength: bytes, rows }: DeviceRange,
+  stream: Stream,
+): void {
+  if (bytes === 0) return;
+  refuseStaging(context, stream, COPY_OUT);
+  copyDeviceToArray(stream, target, address, bytes, rows);
 }
 
 /** Marks the end of a copy to a shared slab, which is not reused if that fails. */
@@ -176,6 +205,20 @@ export function copyBetween(
   enqueueDeviceCopy(stream, destination.address, source.address, bytes);
 }
 
+/** Enqueues a copy between ranges with rows of one shape; between two devices, row by row. */
+export function copyRows(to: PitchedRange, from: PitchedRange, stream: Stream): void {
+  const { byteLength: bytes, rows: { width, height } } = to;
+  if (bytes === 0) return;
+  if (to.context.isSameDevice(from.context)) {
+    const rows = { ...to.rows, sourcePitch: from.rows.pitch };
+    return enqueueDeviceCopy(stream, to.address, from.address, bytes, rows);
+  }
+  for (let row = 0; row < height; row++) {
+    const [target, source] = [to, from].map((each) => pieceOf(each, row * width, width));
+    copyBetween(target!, source!, width, stream);
+  }
+}
+
 /** Enqueues a copy into a buffer; see `DeviceBuffer.copyFrom()`. */
 export function copyInto<D extends DType>(
   buffer: DeviceBuffer<D>,
@@ -216,9 +259,7 @@ export function copyOutSync<D extends DType>(
   options: CopyOptions,
 ): void {
   const { bytes, range, stream } = sourceOf(buffer, target, options);
-  if (range.byteLength === 0) return;
-  refuseStaging(buffer.context, stream, COPY_OUT);
-  copyDeviceToArray(stream, bytes, range.address, range.byteLength);
+  downloadSync(bytes, range, stream);
 }
 
 function sourceOf(buffer: DeviceBuffer, target: AnyTypedArray, options: CopyOptions) {
@@ -257,13 +298,17 @@ function rangeOf(
   };
 }
 
-function requireSameDType(source: { readonly dtype: DType }, dtype: DType): void {
+export function requireSameDType(source: { readonly dtype: DType }, dtype: DType): void {
   if (source.dtype === dtype) return;
   throw new TypeError(
     `Cannot copy as source must be ${dtype}, as the buffer is: it is ${source.dtype}`,
   );
 }
 
-function requireArray(array: unknown, dtype: DType, name: string): Uint8Array<ArrayBufferLike> {
+export function requireArray(
+  array: unknown,
+  dtype: DType,
+  name: string,
+): Uint8Array<ArrayBufferLike> {
   return requireArrayOf(array, dtype, "copy", name, `, as the buffer is ${dtype}`);
 }

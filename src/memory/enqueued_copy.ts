@@ -12,6 +12,7 @@ import {
   copyToHostSync,
   copyToPinned,
   type HostMemory,
+  type PitchedRows,
 } from "../ffi/native_memory.ts";
 import {
   type CopyDirection,
@@ -53,9 +54,10 @@ export function enqueueDeviceCopy(
   destination: number,
   source: number,
   bytes: number,
+  rows?: PitchedRows & { readonly sourcePitch: number },
 ): void {
   const { library, ordinal } = stream.context;
-  const copy = () => copyDevice(library, ordinal, stream.id, destination, source, bytes);
+  const copy = () => copyDevice(library, ordinal, stream.id, destination, source, bytes, rows);
   report(stream, "deviceToDevice", "none", bytes, copy);
 }
 
@@ -78,9 +80,10 @@ export function enqueueFromPinned(
   destination: number,
   { handle, offset, use }: PinnedPlace,
   bytes: number,
+  rows?: PitchedRows,
 ): void {
   const { context: { library, ordinal }, id } = stream;
-  const copy = () => copyFromPinned(library, ordinal, id, destination, handle, offset, bytes);
+  const copy = () => copyFromPinned(library, ordinal, id, destination, handle, offset, bytes, rows);
   report(stream, "hostToDevice", use, bytes, copy);
 }
 
@@ -90,9 +93,10 @@ export function enqueueToPinned(
   { handle, offset, use }: PinnedPlace,
   source: number,
   bytes: number,
+  rows?: PitchedRows,
 ): void {
   const { context: { library, ordinal }, id } = stream;
-  const copy = () => copyToPinned(library, ordinal, id, handle, offset, source, bytes);
+  const copy = () => copyToPinned(library, ordinal, id, handle, offset, source, bytes, rows);
   report(stream, "deviceToHost", use, bytes, copy);
 }
 
@@ -102,9 +106,10 @@ export function copyArrayToDevice(
   destination: number,
   source: HostMemory,
   bytes: number,
+  rows?: PitchedRows,
 ): void {
   const { context: { library, ordinal }, id } = stream;
-  const copy = () => copyToDeviceSync(library, ordinal, id, destination, source, bytes);
+  const copy = () => copyToDeviceSync(library, ordinal, id, destination, source, bytes, rows);
   report(stream, "hostToDevice", "pageable", bytes, copy);
 }
 
@@ -114,8 +119,9 @@ export function copyDeviceToArray(
   destination: HostMemory,
   source: number,
   bytes: number,
+  rows?: PitchedRows,
 ): void {
   const { context: { library, ordinal }, id } = stream;
-  const copy = () => copyToHostSync(library, ordinal, id, destination, source, bytes);
+  const copy = () => copyToHostSync(library, ordinal, id, destination, source, bytes, rows);
   report(stream, "deviceToHost", "pageable", bytes, copy);
 }

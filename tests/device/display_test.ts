@@ -35,6 +35,10 @@ Deno.test("console.log() shows each object and report in one to six useful lines
       buffer,
       /^DeviceBuffer \{ dtype: "float32", length: 1000, size: "3.9 KiB", device: "\w+:0" \}$/,
     ],
+    [
+      keep(device.allocate2d("int8", 2, 3)),
+      /^PitchedBuffer \{ .*rows: 2, columns: 3, pitch: "512 B"/,
+    ],
     [keep(device.allocatePinned("int8", 3)), /^PinnedBuffer \{ .*"int8", length: 3, size: "3 B"/],
     [stream, /^Stream \{ device: "\w+:0", id: \d+ \}$/],
     [device.stream, /^Stream \{ .*default: true \}$/],

@@ -105,6 +105,15 @@ function bounded(list: Arguments): Arguments {
   );
 }
 
+/** Rows and columns that often fit the buffers of the stage. */
+const rows = fc.oneof(fc.nat(5), size);
+const columns = fc.oneof(fc.nat(20), size);
+/** As many elements as a pitched buffer of the stage has. */
+const dozen = fc.oneof(
+  fc.constant(new Deferred("<Float32Array(12)>", () => new Float32Array(12))),
+  typedArray,
+);
+
 const validationOptions = options({
   sizes: fc.array(mostly(fc.nat(300)), { maxLength: 2 }),
   kernels: fc.array(mostly(fc.constantFrom(...VALIDATED_KERNELS, "nothing")), { maxLength: 1 }),
@@ -141,6 +150,7 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
     "free [Symbol.dispose]",
   ),
   ...withoutArguments("PinnedBuffer", "disposed", "[Symbol.dispose]"),
+  ...withoutArguments("PitchedBuffer", "", "[Symbol.dispose]"),
   "function openDevice": takes(
     selector,
     options({
@@ -170,6 +180,12 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "new Device": takes(context),
   "method Device.allocate": takes(
     dtype,
+    size,
+    options({ fill: element, stream, alignment }),
+  ),
+  "method Device.allocate2d": takes(
+    dtype,
+    size,
     size,
     options({ fill: element, stream, alignment }),
   ),
@@ -248,6 +264,14 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "method PinnedBuffer.copyTo": takes(buffer, pinnedCopyOptions),
   "method PinnedBuffer.copyFrom": takes(buffer, pinnedCopyOptions),
 
+  "new PitchedBuffer": takes(buffer, rows, columns, options({ pitchBytes: size })),
+  "method PitchedBuffer.copyFrom": takes(
+    fc.oneof(reference("pitched"), buffer, dozen),
+    streamChoice,
+  ),
+  "method PitchedBuffer.toArray": takes(streamChoice),
+  "method PitchedBuffer.toArraySync": takes(streamChoice),
+
   ...MEMORY_MEMBERS,
   ...POOL_MEMBERS,
   ...CACHE_MEMBERS,
@@ -281,6 +305,7 @@ export const RECEIVERS: Readonly<Record<string, StageKind>> = {
   Module: "module",
   DeviceBuffer: "buffer",
   PinnedBuffer: "pinned",
+  PitchedBuffer: "pitched",
   Stream: "stream",
   Event: "event",
   Graph: "graph",

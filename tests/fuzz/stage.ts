@@ -16,6 +16,7 @@ import {
   MultiDeviceMemory,
   openDevice,
   PinnedBuffer,
+  PitchedBuffer,
   Stream,
   UploadRing,
 } from "../../mod.ts";
@@ -34,6 +35,7 @@ export const STAGE_KINDS = [
   "module",
   "buffer",
   "pinned",
+  "pitched",
   "stream",
   "event",
   "graph",
@@ -69,6 +71,7 @@ export const WITNESS = 1234.5;
 function kindOf(value: unknown): StageKind | undefined {
   if (value instanceof DeviceBuffer) return "buffer";
   if (value instanceof PinnedBuffer) return "pinned";
+  if (value instanceof PitchedBuffer) return "pitched";
   if (value instanceof Stream) return "stream";
   if (value instanceof Event) return "event";
   if (value instanceof Graph) return "graph";
@@ -137,7 +140,7 @@ export class Stage {
 
   #furnish(device: Device): void {
     this.#addDevice(device);
-    const { buffer, pinned, stream, event, kernel, graph } = this.#pools;
+    const { buffer, pinned, pitched, stream, event, kernel, graph } = this.#pools;
     kernel.push(...KERNELS.map((signature) => device.kernels.load(signature)));
     const x = device.allocate("float32", 100, { fill: 1 });
     const freed = device.allocate("float32", 100);
@@ -156,6 +159,14 @@ export class Stage {
       x.as("uint32"),
       freed,
       device.upload(new Float64Array(100)),
+    );
+    const gone = device.allocate2d("float32", 4, 3);
+    gone[Symbol.dispose]();
+    pitched.push(
+      device.allocate2d("float32", 4, 3, { fill: 1 }),
+      device.allocate2d("float32", 4, 3),
+      new PitchedBuffer(x, 4, 3, { pitchBytes: 40 }),
+      gone,
     );
     this.#addPools(device);
     this.#pools.tuner.push(
@@ -224,6 +235,7 @@ export class Stage {
   /** Disposes everything, also after errors; returns the errors. */
   async close(): Promise<unknown[]> {
     const { buffer, pinned, event, stream, device, graph, pool, ring, trace, module } = this.#pools;
+    const { pitched } = this.#pools;
     const errors: unknown[] = [];
     for (const each of ring as AsyncDisposable[]) {
       await Promise.resolve(each[Symbol.asyncDispose]()).catch((error) => errors.push(error));
@@ -231,6 +243,7 @@ export class Stage {
     const objects = [
       ...graph,
       ...buffer,
+      ...pitched,
       this.#witness,
       ...pinned,
       ...event,
