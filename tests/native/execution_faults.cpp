@@ -14,6 +14,7 @@
 
 #include <assert.h>
 #include "execution_check.h"
+#include "gridstride/groups/reduction_loops.h"
 
 namespace execution {
 namespace {
@@ -131,6 +132,14 @@ __global__ void wait_for_each_other() {
   }
 }
 
+void wait_in_idle_rounds() {
+  if (threadIdx.x == 40) __syncwarp();
+  for (unsigned s = 32; s > 0; s >>= 1) {
+    if (threadIdx.x >= s && gridstride::host::idle_rounds(s, 0)) break;
+    __syncthreads();
+  }
+}
+
 void check_misuse() {
   Outcome outcome = run<different_collectives>(1, 64, 0);
   check(outcome.code == cudaErrorLaunchFailure &&
@@ -145,6 +154,11 @@ void check_misuse() {
                 std::string::npos &&
             outcome.description.find("for lanes 0x00000002") != std::string::npos,
         "a deadlock", outcome.description);
+  outcome = run<wait_in_idle_rounds>(1, 64, 0);
+  check(outcome.code == cudaErrorLaunchFailure &&
+            outcome.description.find("63 of 64 living threads wait at __syncthreads") !=
+                std::string::npos,
+        "a deadlock of threads that wait for several barriers", outcome.description);
 }
 
 #if defined(__x86_64__)

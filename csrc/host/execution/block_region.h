@@ -52,12 +52,14 @@ struct Rendezvous {
 inline constexpr uint32_t max_rendezvous = warp_lanes;
 
 // Bit l of each set is lane l. Every living thread that has started is in exactly one of: running,
-// ready, at_barrier, yielded, or the arrived set of a rendezvous.
+// ready, at_barrier, standing, yielded, or the arrived set of a rendezvous.
 struct Warp {
   uint32_t alive;
   uint32_t ready;
   uint32_t at_barrier;
   uint32_t yielded;
+  // Those that wait for several barriers on end.
+  uint32_t standing;
   // Those of the yielded that wait for gs_host_converge() to answer.
   uint32_t converging;
   uint32_t rendezvous_count;
@@ -85,6 +87,11 @@ struct BlockState : BlockRegisters {
   uint32_t alive_count;
   uint32_t barrier_arrived;
   uint32_t barrier_true_arrived;
+  // Those of barrier_arrived that stay when a barrier completes, until that many have.
+  uint32_t standing_count;
+  uint32_t standing_until;
+  // How many have completed.
+  uint32_t barriers_passed;
   // Those of barrier_arrived that wait for the whole grid.
   uint32_t grid_barrier_arrived;
   // Bit w: warp w has lanes that are ready, or that have yielded.

@@ -30,20 +30,24 @@ void complete(BlockState& block, uint32_t warp_number, Rendezvous& rendezvous, u
               asked.name, waiting.mask, waiting.arrived, waiting.operation->name);
 }
 
-// The rendezvous of a mask: the one that lanes wait at, or a new one.
-Rendezvous& find_rendezvous(BlockState& block, Warp& warp, uint32_t mask,
+// The rendezvous of a mask: the one that lanes wait at, or a new one; null when the caller is to
+// decline.
+Rendezvous* find_rendezvous(BlockState& block, Warp& warp, uint32_t mask,
                             const CollectiveOperation& operation) {
   for (uint32_t i = 0; i < warp.rendezvous_count; ++i) {
     Rendezvous& waiting = warp.rendezvous[i];
     if (waiting.mask != mask) continue;
-    if (__builtin_expect(waiting.operation != &operation, 0)) {
-      refuse_mixture(block, waiting, operation);
-    }
-    return waiting;
+    if (__builtin_expect(waiting.operation == &operation, 1)) return &waiting;
+    if (operation.may_decline) return nullptr;
+    if (!waiting.operation->may_decline) refuse_mixture(block, waiting, operation);
+    for_each_lane(waiting.arrived, [&](uint32_t lane) { warp.lanes[lane].declined = 1; });
+    make_ready(block, warp_of(block.current_thread), waiting.arrived);
+    waiting = warp.rendezvous[--warp.rendezvous_count];
+    break;
   }
   Rendezvous& fresh = warp.rendezvous[warp.rendezvous_count++];
   fresh = {mask, 0, &operation};
-  return fresh;
+  return &fresh;
 }
 
 }  // namespace
@@ -68,7 +72,7 @@ void report_deadlock(BlockState& block) {
   const uint32_t warps = warp_of(block.thread_count - 1) + 1;
   for (uint32_t number = 0; number < warps; ++number) {
     const Warp& warp = block.warps[number];
-    at_barrier += static_cast<uint32_t>(__builtin_popcount(warp.at_barrier));
+    at_barrier += static_cast<uint32_t>(__builtin_popcount(warp.at_barrier | warp.standing));
     if (waiting != nullptr || warp.rendezvous_count == 0) continue;
     waiting = &warp.rendezvous[0];
     waiting_warp = number;
@@ -106,6 +110,22 @@ GS_HOST_API Arrival gs_host_barrier_arrive(uint32_t predicate) {
   return {gridstride::host::choose_next(block), slot};
 }
 
+GS_HOST_API Arrival gs_host_barriers_arrive(uint32_t rounds) {
+  BlockState& block = gridstride::host::calling_block();
+  if (block.plain) gridstride::host::leave_plain(block);
+  const uint32_t until = block.barriers_passed + rounds;
+  if (block.standing_count != 0 && block.standing_until != until) return {nullptr, nullptr};
+  const uint32_t thread = block.current_thread;
+  const uint32_t lane = gridstride::host::lane_of(thread);
+  Warp& warp = block.warps[gridstride::host::warp_of(thread)];
+  block.standing_until = until;
+  ++block.standing_count;
+  warp.standing |= 1u << lane;
+  if (++block.barrier_arrived == block.alive_count) gridstride::host::release_barrier(block);
+  void* next = gridstride::host::choose_next(block);
+  return {block.current_thread == thread ? nullptr : next, &warp.lanes[lane]};
+}
+
 GS_HOST_API Arrival
 gs_host_collective_arrive(uint32_t mask, uint64_t value, uint32_t source,
                           const gridstride::host::CollectiveOperation* operation) {
@@ -117,13 +137,18 @@ gs_host_collective_arrive(uint32_t mask, uint64_t value, uint32_t source,
   LaneSlot* slot = &warp.lanes[lane];
   slot->value = value;
   slot->source = source;
+  slot->declined = 0;
   if (__builtin_expect((mask >> lane & 1) == 0, 0)) {
     gridstride::host::refuse_foreign_lane(block, mask, *operation);
   }
-  Rendezvous& rendezvous = gridstride::host::find_rendezvous(block, warp, mask, *operation);
-  rendezvous.arrived |= 1u << lane;
-  if (rendezvous.arrived == (mask & warp.alive)) {
-    gridstride::host::complete(block, warp_number, rendezvous, 1u << lane);
+  Rendezvous* rendezvous = gridstride::host::find_rendezvous(block, warp, mask, *operation);
+  if (__builtin_expect(rendezvous == nullptr, 0)) {
+    slot->declined = 1;
+    return {nullptr, slot};
+  }
+  rendezvous->arrived |= 1u << lane;
+  if (rendezvous->arrived == (mask & warp.alive)) {
+    gridstride::host::complete(block, warp_number, *rendezvous, 1u << lane);
     return {nullptr, slot};
   }
   return {gridstride::host::choose_next(block), slot};

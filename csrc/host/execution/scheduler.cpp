@@ -66,6 +66,8 @@ void leave_plain(BlockState& block) {
   block.alive_count = block.thread_count - current;
   block.barrier_arrived = 0;
   block.barrier_true_arrived = 0;
+  block.standing_count = 0;
+  block.barriers_passed = 0;
   block.grid_barrier_arrived = 0;
   block.ready_warps = 0;
   block.yielded_warps = 0;
@@ -75,6 +77,7 @@ void leave_plain(BlockState& block) {
     warp.alive = lanes_from(number, current, block.thread_count);
     warp.ready = 0;
     warp.at_barrier = 0;
+    warp.standing = 0;
     warp.yielded = 0;
     warp.converging = 0;
     warp.rendezvous_count = 0;
@@ -99,14 +102,21 @@ void* choose_elsewhere(BlockState& block, bool caller_parks) {
 void release_barrier(BlockState& block) {
   if (__builtin_expect(block.grid_barrier_arrived != 0, 0)) pass_grid_barrier(block);
   const uint32_t warps = (block.thread_count + warp_lanes - 1) / warp_lanes;
-  for (uint32_t number = 0; number < warps; ++number) {
-    make_ready(block, number, block.warps[number].at_barrier);
-    block.warps[number].at_barrier = 0;
-  }
-  block.barrier_arrivals = block.barrier_arrived;
-  block.barrier_true_arrivals = block.barrier_true_arrived;
-  block.barrier_arrived = 0;
-  block.barrier_true_arrived = 0;
+  // Again while all that live stand: nobody is left to arrive at the barriers they wait for.
+  do {
+    const bool all = ++block.barriers_passed == block.standing_until && block.standing_count != 0;
+    for (uint32_t number = 0; number < warps; ++number) {
+      Warp& warp = block.warps[number];
+      make_ready(block, number, warp.at_barrier | (all ? warp.standing : 0));
+      warp.at_barrier = 0;
+      if (all) warp.standing = 0;
+    }
+    if (all) block.standing_count = 0;
+    block.barrier_arrivals = block.barrier_arrived;
+    block.barrier_true_arrivals = block.barrier_true_arrived;
+    block.barrier_arrived = block.standing_count;
+    block.barrier_true_arrived = 0;
+  } while (block.standing_count != 0 && block.standing_count == block.alive_count);
 }
 
 }  // namespace gridstride::host

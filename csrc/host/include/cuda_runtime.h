@@ -11,6 +11,7 @@
 #include "gridstride/register_names.h"
 
 #include "gridstride/collectives.h"
+#include "gridstride/groups/reduction_loops.h"
 
 #include "gridstride/atomics.h"
 #include "gridstride/conversions.h"

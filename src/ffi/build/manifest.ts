@@ -75,6 +75,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/host/include/gridstride/float8.h",
   "csrc/host/include/gridstride/groups/block_tiles.h",
   "csrc/host/include/gridstride/groups/lane_groups.h",
+  "csrc/host/include/gridstride/groups/reduction_loops.h",
   "csrc/host/include/gridstride/groups/thread_groups.h",
   "csrc/host/include/gridstride/integer_functions.h",
   "csrc/host/include/gridstride/kernel_clock.h",

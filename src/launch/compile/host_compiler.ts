@@ -13,6 +13,7 @@ import { type EnvironmentReader, environmentReader } from "../../ffi/granted_env
 import { noteCompiler, notedCompiler } from "../cache/kernel_cache.ts";
 import { rewriteDynamicShared } from "../source/dynamic_shared.ts";
 import { rewriteInlinePtx } from "../source/inline_ptx.ts";
+import { shortenReductions } from "../source/reduction_loops.ts";
 import { readSource, type SourceContext } from "../source/source_context.ts";
 import { CompileError, CompilerUnavailableError, warningText } from "./compile_error.ts";
 import {
@@ -171,7 +172,7 @@ export class HostCompiler implements Compiler {
       ...rewriteDynamicShared(context),
     ];
     for (const [name, written] of texts) {
-      const text = rewriteInlinePtx(written);
+      const text = shortenReductions(rewriteInlinePtx(written));
       const place = name === "" ? source : join(files.headers, name);
       await Deno.mkdir(dirname(place), { recursive: true });
       await Deno.writeTextFile(place, name === "" ? wrapperText(request, text) : text);

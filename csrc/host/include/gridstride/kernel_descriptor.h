@@ -16,7 +16,7 @@ namespace gridstride::host {
 
 // Kernels are compiled against BlockRegisters, LaneSlot and the switch; one number stands for the
 // layouts of all three. Raise the version when one of them changes.
-inline constexpr uint32_t kernel_contract = 2 << 8;
+inline constexpr uint32_t kernel_contract = 3 << 8;
 
 struct KernelDescriptor {
   const char* name;

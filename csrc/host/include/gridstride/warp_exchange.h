@@ -22,7 +22,8 @@ struct LaneSlot {
   uint64_t result;
   // The source lane of a shuffle.
   uint32_t source;
-  uint32_t unused;
+  // Not 0: nothing was exchanged, as lanes came to another operation that may decline.
+  uint32_t declined;
 };
 
 // A warp collective. The last lane to arrive calls `complete` once for all participants, which are
@@ -30,6 +31,9 @@ struct LaneSlot {
 struct CollectiveOperation {
   const char* name;
   void (*complete)(LaneSlot* lanes, uint32_t participants);
+  // It stands for several others, which each lane performs itself when lanes of its mask do not
+  // come to the same.
+  bool may_decline = false;
 };
 
 struct Arrival {
@@ -41,6 +45,9 @@ struct Arrival {
 }  // namespace gridstride::host
 
 GS_HOST_API gridstride::host::Arrival gs_host_barrier_arrive(uint32_t predicate);
+// Arrives at so many barriers that the caller passes without doing anything between them. `lane` is
+// null when it has not: others in the block wait so for another barrier.
+GS_HOST_API gridstride::host::Arrival gs_host_barriers_arrive(uint32_t rounds);
 GS_HOST_API gridstride::host::Arrival gs_host_collective_arrive(
     uint32_t mask, uint64_t value, uint32_t source,
     const gridstride::host::CollectiveOperation* operation);
