@@ -74,7 +74,7 @@ template <class T> __global__ void ladders(const T* x, T* y) {
 template __global__ void ladders<float>(const float*, float*);
 template __global__ void ladders<double>(const double*, double*);
 template __global__ void ladders<int>(const int*, int*);
-// Threads that leave, barriers that count between the rounds, and two trees at once.
+// Threads that leave, barriers that count, and two trees at once, of four rounds and of two.
 __global__ void trees(const int* x, int* y) {
   __shared__ int s[256];
   unsigned t = threadIdx.x;
@@ -89,7 +89,8 @@ __global__ void trees(const int* x, int* y) {
   if (t < 100) {
     for (int n = 64; n > 4; n /= 2) { if (t < n) s[t] = s[t] * 3 + s[t + n]; __syncthreads(); }
   } else {
-    for (int n = 128; n > 8; n /= 2) { if (t < n) s[t + 128] ^= s[t + 28]; __syncthreads(); }
+    for (int n = 128; n > 32; n /= 2) { if (t < n) s[t + 128] ^= s[t + 28]; __syncthreads(); }
+    __syncthreads(), __syncthreads();
   }
   if (blockIdx.x == 2 && t == 7) return;
   for (int n = 128; n > 0; n /= 2) { __syncthreads(); if (t < n) s[t] = s[t] * 5 + s[t + n]; }
