@@ -3,9 +3,13 @@
  * pinned memory alone, which none can beat. Bytes are counted once.
  */
 
+import { closeFile, openFile, readFile } from "../src/ffi/native_file.ts";
+import { PinnedSlab } from "../src/memory/staging.ts";
 import { uploadFileInto } from "../src/memory/upload/file_upload.ts";
 import { UploadRing } from "../src/memory/upload/upload_ring.ts";
 import { device, ON_GPU } from "./support/bench_device.ts";
+import { overlapShare } from "./report/figure.ts";
+import { formatDuration, formatPercent } from "./report/formats.ts";
 import { measure, scaled } from "./support/measure.ts";
 
 const MIB = 2 ** 20;
@@ -81,3 +85,67 @@ for (const readers of [1, 2, 4, 8]) {
     async () => await uploadFileInto(buffer, path, { ring }),
   );
 }
+
+// Reading alone and copying alone, in the same parts, with as many threads and slots as the upload.
+const READERS = 4;
+const slots = Array.from({ length: 8 }, () => new PinnedSlab(device.context, slotBytes));
+const slotBuffer = device.allocatePinned("uint8", slots.length * slotBytes);
+const overlapRing = UploadRing.create(device.context, {
+  slots: slots.length,
+  slotBytes,
+  readers: READERS,
+});
+
+async function readAlone(): Promise<void> {
+  const { library } = device.context;
+  const file = openFile(library, path);
+  let next = 0;
+  const read = async () => {
+    while (next < bytes) {
+      const start = next;
+      next += slotBytes;
+      const { handle } = slots[start / slotBytes % slots.length]!;
+      await readFile(library, file, start, { pinned: handle, offset: 0 }, slotBytes);
+    }
+  };
+  await Promise.all(Array.from({ length: READERS }, read));
+  closeFile(library, file);
+}
+
+async function copyAlone(): Promise<void> {
+  for (let start = 0; start < bytes; start += slotBytes) {
+    const offset = start % slotBuffer.length;
+    slotBuffer.copyTo(buffer, { offset, deviceOffset: start, length: slotBytes });
+  }
+  await device.stream.done();
+}
+
+const overlap = {
+  "reading alone, 4 readers": readAlone,
+  "copying alone, from 8 slots": copyAlone,
+  "reading and copying: uploadFileInto()": () =>
+    uploadFileInto(buffer, path, { ring: overlapRing }),
+};
+const samples = Object.entries(overlap).map(([title, body]) => {
+  const times: number[] = [];
+  const options = { group: `overlap of reading and copying, ${bytes / MIB} MiB`, bytes };
+  measure(title, options, async () => {
+    const begin = performance.now();
+    await body();
+    times.push((performance.now() - begin) * 1e6);
+  });
+  return times;
+});
+
+globalThis.addEventListener("unload", () => {
+  if (samples.some((times) => times.length === 0)) return; // filtered out
+  const medians = samples.map((times) => times.toSorted((a, b) => a - b)[times.length >> 1]!);
+  const [read, copy, both] = medians as [number, number, number];
+  const [alone, copied, together] = [read, copy, both].map(formatDuration);
+  // The report reads stdout.
+  console.error(
+    `overlap of reading (${alone}) and copying (${copied}), together ${together}: ${
+      formatPercent(overlapShare(read, copy, both))
+    } of the shorter`,
+  );
+});

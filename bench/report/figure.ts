@@ -106,6 +106,11 @@ export function compareFigures(figures: readonly Figure[]): ComparedFigure[] {
   });
 }
 
+/** The part of the shorter of two activities that passes while the other runs; 0 in sequence. */
+export function overlapShare(first: number, second: number, both: number): number {
+  return (first + second - both) / Math.min(first, second);
+}
+
 /** The figures of each group, in the order of the groups' first figures. */
 export function groupFigures<F extends Figure>(figures: readonly F[]): F[][] {
   return [...Map.groupBy(figures, ({ area, group }) => `${area}\n${group}`).values()];

@@ -3,7 +3,13 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { benchName, type BenchWork, readBenchName } from "../../bench/report/bench_name.ts";
 import { stepFigures } from "../../bench/report/compile_times.ts";
-import { compareFigures, type Figure, figureOf, readBenchJson } from "../../bench/report/figure.ts";
+import {
+  compareFigures,
+  type Figure,
+  figureOf,
+  overlapShare,
+  readBenchJson,
+} from "../../bench/report/figure.ts";
 import { formatBandwidth, formatComparison, formatDuration } from "../../bench/report/formats.ts";
 import { readGpuDescription, readLoadSamples } from "../../bench/report/nvidia_smi.ts";
 
@@ -112,4 +118,11 @@ Deno.test("stepFigures() reads the times of several runs of g++", () => {
     24_000,
     1,
   ]]);
+});
+
+Deno.test("overlapShare() is 0 in sequence, 1 if the longer hides the shorter, below 0 if slower", () => {
+  assertEquals(overlapShare(3, 4, 7), 0);
+  assertEquals(overlapShare(3, 4, 4), 1);
+  assertEquals(overlapShare(4, 2, 5), 0.5);
+  assertEquals(overlapShare(3, 4, 10), -1);
 });
