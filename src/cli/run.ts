@@ -7,7 +7,7 @@
 import { formatBytes } from "../lab/memory/mod.ts";
 import { elementsOf } from "./npy.ts";
 import { bold } from "@std/fmt/colors";
-import { arrayText } from "./array_text.ts";
+import { arrayText } from "../device/tensor.ts";
 import { type Module, openDevice, readStructs, type StructTypes, timeKernel } from "../../mod.ts";
 import { DeviceTrace, saveTrace } from "../lab/trace/mod.ts";
 import {
@@ -135,7 +135,7 @@ function outputFigures({ name, dtype, shape, bytes, path }: Report["outputs"][nu
 function describe(report: Report): string {
   const printed = report.outputs.filter(({ path }) => path === undefined)
     .map(({ name, dtype, shape, bytes }) =>
-      `${bold(name)}: ${dtype}[${shape}]\n${arrayText(dtype, shape, bytes)}\n\n`
+      `${bold(name)}: ${dtype}[${shape}]\n${arrayText(dtype, shape, elementsOf(dtype, bytes))}\n\n`
     );
   const { kernel, grid, block, sharedMemory, repeats, medianMilliseconds, bytes } = report;
   const shared = sharedMemory === 0 ? "" : `, ${formatBytes(sharedMemory)} of shared memory`;

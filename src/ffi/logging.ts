@@ -12,7 +12,16 @@ import { configureSync, getConfig, getLogger, type Logger, type LogRecord } from
 import { EnvironmentError } from "./granted_environment.ts";
 
 const LEVELS = ["trace", "debug", "info", "warning", "error", "fatal", "off"] as const;
-const CATEGORIES = ["ffi", "hardware", "stream", "memory", "launch", "kernels", "device"] as const;
+const CATEGORIES = [
+  "ffi",
+  "hardware",
+  "stream",
+  "memory",
+  "launch",
+  "kernels",
+  "tensor",
+  "device",
+] as const;
 
 /** A level of logging, least severe first; `off` silences. */
 type LogLevel = (typeof LEVELS)[number];

@@ -192,6 +192,11 @@ export class Environment {
     );
   }
 
+  /** `GRIDSTRIDE_SIMULATE`: whether tensor kernels run as CUDA threads on the host device. */
+  get simulate(): boolean {
+    return this.#flag("GRIDSTRIDE_SIMULATE");
+  }
+
   /** `CUDA_LAUNCH_BLOCKING`: whether every launch waits for its kernel. */
   get launchBlocking(): boolean {
     return this.#flag("CUDA_LAUNCH_BLOCKING");

@@ -1,6 +1,6 @@
 // Arrays in NumPy's format. NumPy 2.4 wrote the fixtures.
 
-import { arrayText } from "../../src/cli/array_text.ts";
+import { arrayText } from "../../src/device/tensor.ts";
 import "../support/cache_directory.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import fc from "fast-check";
@@ -276,6 +276,6 @@ Deno.test("`arrayText()` prints arrays as NumPy does", () => {
     ],
   ];
   for (const [dtype, shape, values, expected] of cases) {
-    assertEquals(arrayText(dtype, shape, bytesOfElements(dtype, values)), expected);
+    assertEquals(arrayText(dtype, shape, elementsOf(dtype, bytesOfElements(dtype, values))), expected);
   }
 });

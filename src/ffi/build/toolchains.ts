@@ -78,6 +78,16 @@ const LINE_FLAGS: Readonly<Record<CompilerFamily, readonly string[]>> = {
   clang: ["-gdwarf-4", "-g1", "-gz=none"],
 };
 
+/**
+ * What nvcc's device code assumes too: mathematical functions set no errno, and floating-point
+ * operations do not trap. g++ vectorises loops of unknown length only by its dynamic cost model;
+ * clang++ does so anyway.
+ */
+const VECTOR_FLAGS: Readonly<Record<CompilerFamily, readonly string[]>> = {
+  gcc: ["-fvect-cost-model=dynamic", "-fno-math-errno", "-fno-trapping-math"],
+  clang: ["-fno-math-errno", "-fno-trapping-math"],
+};
+
 /** The compiler flags of kernels for the host device, which match those of the host library. */
 export function kernelFlags(
   family: CompilerFamily,
@@ -94,6 +104,7 @@ export function kernelFlags(
     "-fno-strict-aliasing",
     "-Wno-unknown-pragmas",
     ...FAMILY_FLAGS[family],
+    ...VECTOR_FLAGS[family],
     ...SYSTEM_FLAGS[os] ?? [],
     // On macOS they would be files of their own.
     ...(os === "linux" ? LINE_FLAGS[family] : []),
@@ -115,7 +126,10 @@ const HOST_SONAME = "libgridstride_host.so";
  * already when it is loaded, and no undefined symbols.
  */
 export function kernelLinkFlags(library: string, os: string = Deno.build.os): string[] {
-  return os === "darwin" ? ["-dynamiclib", library] : ["-shared", library, "-Wl,-z,defs"];
+  if (os === "darwin") return ["-dynamiclib", library];
+  // glibc's vector functions; other C libraries and machines have none, and kernels then do not ask.
+  const vectors = Deno.build.arch === "x86_64" && Deno.build.target.endsWith("gnu") ? ["-lmvec"] : [];
+  return ["-shared", library, "-Wl,-z,defs", "-Wl,--as-needed", ...vectors];
 }
 
 /** The linker flags of a shared library on each system. */

@@ -4,8 +4,9 @@
  * @module
  */
 
-import type { DType } from "../../mod.ts";
-import { bytesOfElements, elementsOf } from "./npy.ts";
+import type { DType } from "../memory/dtype.ts";
+import { narrowFromFloat32, widenToFloat32 } from "../memory/element_bits.ts";
+import { type Shape, sizeOf } from "./layout.ts";
 
 /** Arrays of more elements are abridged. */
 const THRESHOLD = 1000;
@@ -18,7 +19,11 @@ const DIGITS = 8;
 function shortest(dtype: DType, value: number): string {
   if (dtype === "float64") return value.toExponential();
   const texts = Array.from({ length: DIGITS + 1 }, (_, digits) => value.toExponential(digits));
-  const numbers = elementsOf(dtype, bytesOfElements(dtype, texts.map(Number)));
+  const candidates = Float32Array.from(texts, Number);
+  const numbers = dtype === "float16" || dtype === "bfloat16" || dtype === "float8_e4m3" ||
+      dtype === "float8_e5m2"
+    ? widenToFloat32(dtype, narrowFromFloat32(dtype, candidates) as never)
+    : candidates;
   return texts.find((_, digits) => numbers[digits] === value) ?? texts.at(-1)!;
 }
 
@@ -55,15 +60,15 @@ function positions(extent: number, isAbridged: boolean): number[] {
   return [...all.slice(0, EDGE), -1, ...all.slice(-EDGE)];
 }
 
-/** Formats an array: `[1. 2. 3.]`. */
+/** Formats elements in row-major order: `[1. 2. 3.]`. */
 export function arrayText(
   dtype: DType,
-  shape: readonly number[],
-  bytes: Uint8Array<ArrayBuffer>,
+  shape: Shape,
+  elements: ArrayLike<number | bigint | boolean>,
 ): string {
-  const elements = elementsOf(dtype, bytes);
   const isAbridged = elements.length > THRESHOLD;
-  const shown: (number | bigint)[] = [];
+  if (sizeOf(shape) === 0) return "[]";
+  const shown: (number | bigint | boolean)[] = [];
   const collect = (axis: number, offset: number): void => {
     if (axis === shape.length) return void shown.push(elements[offset]!);
     for (const at of positions(shape[axis]!, isAbridged)) {
@@ -72,7 +77,7 @@ export function arrayText(
   };
   collect(0, 0);
   const texts = dtype === "bool"
-    ? shown.map((value) => value === 0 ? "False" : "True")
+    ? shown.map((value) => value ? "True" : "False")
     : /float/.test(dtype)
     ? formatFloats(dtype, shown as number[])
     : shown.map(String);

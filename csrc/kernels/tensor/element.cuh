@@ -1,0 +1,186 @@
+/*
+ * element.cuh — elements of tensors in kernels that are generated at run time.
+ *
+ * Problem: a generated kernel loads elements of up to 15 types, computes in C's own types, and
+ * stores the result in its element type.
+ * Mapping: the narrow floating types are computed as float; all others as they are. GS_FLOAT16,
+ * GS_BFLOAT16 and GS_FLOAT8 say which headers a kernel needs: each costs compile time.
+ * Numerics: every operation on a narrow floating type rounds once to that type, so a fused kernel
+ * has the results of its single operations. Products are not contracted to fused multiply-adds for
+ * the same reason. Integer arithmetic wraps.
+ *
+ * GS_BLOCK_FORM selects the block form: one thread runs a block as a loop, which a C++ compiler
+ * vectorises. Otherwise a block has CUDA threads.
+ */
+#pragma once
+
+#if defined(GS_FLOAT16)
+#include <cuda_fp16.h>
+#endif
+#if defined(GS_BFLOAT16)
+#include <cuda_bf16.h>
+#endif
+#if defined(GS_FLOAT8)
+#include <cuda_fp8.h>
+#endif
+
+#if !defined(__CUDACC__) && defined(__clang__)
+#pragma clang fp contract(off)
+#elif !defined(__CUDACC__)
+#pragma GCC optimize("fp-contract=off")
+#endif
+
+// GS_INDEPENDENT before a loop whose iterations touch different elements.
+#if defined(GS_BLOCK_FORM) && defined(__clang__)
+#define GS_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(GS_BLOCK_FORM)
+#define GS_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define GS_INDEPENDENT
+#endif
+
+// Vector variants of glibc's functions: at most 4 ULP (glibc manual, "Errors in Math Functions").
+#if defined(GS_BLOCK_FORM) && defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
+#define GS_VECTOR_FUNCTION(name)                                                       \
+  extern "C" __attribute__((simd("notinbranch"))) double name(double) noexcept;       \
+  extern "C" __attribute__((simd("notinbranch"))) float name##f(float) noexcept;
+#if __GLIBC_PREREQ(2, 22)
+GS_VECTOR_FUNCTION(sin)
+GS_VECTOR_FUNCTION(cos)
+GS_VECTOR_FUNCTION(exp)
+GS_VECTOR_FUNCTION(log)
+extern "C" __attribute__((simd("notinbranch"))) double pow(double, double) noexcept;
+extern "C" __attribute__((simd("notinbranch"))) float powf(float, float) noexcept;
+#endif
+#if __GLIBC_PREREQ(2, 35)
+GS_VECTOR_FUNCTION(acos)
+GS_VECTOR_FUNCTION(acosh)
+GS_VECTOR_FUNCTION(asin)
+GS_VECTOR_FUNCTION(asinh)
+GS_VECTOR_FUNCTION(atan)
+GS_VECTOR_FUNCTION(atanh)
+GS_VECTOR_FUNCTION(cosh)
+GS_VECTOR_FUNCTION(erf)
+GS_VECTOR_FUNCTION(exp2)
+GS_VECTOR_FUNCTION(expm1)
+GS_VECTOR_FUNCTION(log10)
+GS_VECTOR_FUNCTION(log1p)
+GS_VECTOR_FUNCTION(log2)
+GS_VECTOR_FUNCTION(sinh)
+GS_VECTOR_FUNCTION(tan)
+GS_VECTOR_FUNCTION(tanh)
+#endif
+#endif
+
+namespace gridstride::tensor {
+
+using i64 = long long;
+
+template <typename T>
+__device__ __forceinline__ T load(T element) {
+  return element;
+}
+
+// Rounds to nearest, ties to even.
+template <typename T, typename V>
+__device__ __forceinline__ T store(V value) {
+  return static_cast<T>(value);
+}
+
+#if defined(GS_FLOAT16)
+__device__ __forceinline__ float load(__half element) { return __half2float(element); }
+template <>
+__device__ __forceinline__ __half store<__half, float>(float value) {
+  return __float2half_rn(value);
+}
+#endif
+#if defined(GS_BFLOAT16)
+__device__ __forceinline__ float load(__nv_bfloat16 element) { return __bfloat162float(element); }
+template <>
+__device__ __forceinline__ __nv_bfloat16 store<__nv_bfloat16, float>(float value) {
+  return __float2bfloat16_rn(value);
+}
+#endif
+#if defined(GS_FLOAT8)
+__device__ __forceinline__ float load(__nv_fp8_e4m3 element) { return static_cast<float>(element); }
+__device__ __forceinline__ float load(__nv_fp8_e5m2 element) { return static_cast<float>(element); }
+#endif
+
+// The value after rounding to an element type.
+template <typename T>
+__device__ __forceinline__ float rounded(float value) {
+  return load(store<T>(value));
+}
+
+// A cast between numbers as NumPy's, but defined for all values: out of range saturates, NaN is 0.
+template <typename T, typename V>
+__device__ __forceinline__ T to_integer(V value) {
+  constexpr bool is_signed = static_cast<T>(-1) < static_cast<T>(0);
+  constexpr int bits = 8 * static_cast<int>(sizeof(T)) - (is_signed ? 1 : 0);
+  constexpr T highest = static_cast<T>(~(static_cast<unsigned long long>(is_signed)
+                                         << (8 * sizeof(T) - 1)));
+  constexpr T lowest = is_signed ? static_cast<T>(static_cast<T>(-1) - highest) : static_cast<T>(0);
+  const V limit = static_cast<V>(static_cast<V>(1ull << (bits - 1)) * static_cast<V>(2));
+  if (value != value) return static_cast<T>(0);
+  if (value >= limit) return highest;
+  if (value <= (is_signed ? -limit : static_cast<V>(0))) return lowest;
+  return static_cast<T>(value);
+}
+
+template <typename T>
+__device__ __forceinline__ T floor_divide(T x, T y) {
+  if (y == 0) return 0;
+  if (y == static_cast<T>(-1) && static_cast<T>(-1) < static_cast<T>(0)) {
+    return static_cast<T>(0 - static_cast<unsigned long long>(x));
+  }
+  const T quotient = static_cast<T>(x / y);
+  return static_cast<T>(quotient - ((x % y != 0) && ((x < 0) != (y < 0)) ? 1 : 0));
+}
+
+// The sign is the divisor's, as in Python.
+template <typename T>
+__device__ __forceinline__ T floor_remainder(T x, T y) {
+  if (y == 0 || (y == static_cast<T>(-1) && static_cast<T>(-1) < static_cast<T>(0))) return 0;
+  const T rest = static_cast<T>(x % y);
+  return rest != 0 && ((rest < 0) != (y < 0)) ? static_cast<T>(rest + y) : rest;
+}
+__device__ __forceinline__ float floor_remainder(float x, float y) {
+  const float rest = fmodf(x, y);
+  if (rest == 0.0f) return copysignf(0.0f, y);
+  return (rest < 0.0f) != (y < 0.0f) ? rest + y : rest;
+}
+__device__ __forceinline__ double floor_remainder(double x, double y) {
+  const double rest = fmod(x, y);
+  if (rest == 0.0) return copysign(0.0, y);
+  return (rest < 0.0) != (y < 0.0) ? rest + y : rest;
+}
+
+// By squaring; a negative exponent gives 1 / x^y, rounded to zero.
+template <typename T>
+__device__ __forceinline__ T integer_power(T base, T exponent) {
+  if (exponent < 0) {
+    if (base == 1) return 1;
+    return base == static_cast<T>(-1) ? static_cast<T>(exponent % 2 == 0 ? 1 : -1) : 0;
+  }
+  unsigned long long result = 1;
+  unsigned long long factor = static_cast<unsigned long long>(base);
+  for (unsigned long long rest = static_cast<unsigned long long>(exponent); rest != 0; rest >>= 1) {
+    if ((rest & 1) != 0) result *= factor;
+    factor *= factor;
+  }
+  return static_cast<T>(result);
+}
+
+// A shift by the width or more gives zero, or the sign.
+template <typename T>
+__device__ __forceinline__ T shift_left(T x, T count) {
+  const bool is_inside = count >= 0 && count < static_cast<T>(8 * sizeof(T));
+  return is_inside ? static_cast<T>(static_cast<unsigned long long>(x) << count) : 0;
+}
+template <typename T>
+__device__ __forceinline__ T shift_right(T x, T count) {
+  const bool is_inside = count >= 0 && count < static_cast<T>(8 * sizeof(T));
+  return is_inside ? static_cast<T>(x >> count) : static_cast<T>(x < 0 ? -1 : 0);
+}
+
+}  // namespace gridstride::tensor

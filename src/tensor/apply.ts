@@ -1,0 +1,487 @@
+/**
+ * Runs elementwise expressions: one kernel over the elements of a result.
+ *
+ * @module
+ */
+
+import { requireInstance } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
+import type { DeviceContext } from "../hardware/device_context.ts";
+import { streamFor } from "../memory/buffer_copy.ts";
+import { cTypeOf, type DType, integerRange, isFloatDType } from "../memory/dtype.ts";
+import type { KernelArgument } from "../launch/signature/signature_types.ts";
+import type { Stream } from "../stream/stream.ts";
+import type { GeneratedKernel } from "./device_work.ts";
+import { kernelName, type KernelText } from "./expression/kernel_text.ts";
+import {
+  castNode,
+  dtypesIn,
+  type ExpressionNode,
+  ExpressionWriter,
+  operationNode,
+  operationTypes,
+  storeText,
+} from "./expression/node.ts";
+import { type OperationName, valueType } from "./expression/operations.ts";
+import {
+  broadcastShapes,
+  broadcastStrides,
+  denseStrides,
+  isDense,
+  type Layout,
+  mergeDimensions,
+  type Shape,
+  shapeText,
+  sizeOf,
+} from "./layout.ts";
+import { promote } from "./promotion.ts";
+import { TensorStorage } from "./storage.ts";
+import { makeTensor, Tensor } from "./tensor.ts";
+
+/** A tensor, or a number that takes the element type of the tensors. */
+export type Operand = Tensor | number | bigint | boolean;
+
+/**
+ * Options of operations on tensors.
+ * @category Tensors
+ */
+export interface TensorOptions {
+  /** The stream to run on; the device's default stream by default. */
+  readonly stream?: Stream;
+}
+
+/** An operand of a kernel: its memory, element type and strides in elements. */
+export interface KernelOperand {
+  readonly storage: TensorStorage;
+  readonly dtype: DType;
+  readonly offset: number;
+}
+
+/** Elements that a block of the block form takes: half of a first-level cache. */
+const CHUNK = 16384;
+const BLOCK = 256;
+/** Elements that a CUDA thread takes before the grid is as large as useful. */
+const PER_THREAD = 4;
+const BLOCKS_PER_MULTIPROCESSOR = 32;
+
+/** Refuses values that are no tensors, or are freed. */
+export function requireTensor(value: unknown, name: string, action: string): Tensor {
+  requireInstance(value, Tensor, name, action);
+  value.requireUsable(action, name);
+  return value;
+}
+
+/** Refuses a tensor of another element type than the allowed ones. */
+export function requireDType(
+  value: unknown,
+  name: string,
+  allowed: readonly DType[],
+  action: string,
+): Tensor {
+  const tensor = requireTensor(value, name, action);
+  if (allowed.includes(tensor.dtype)) return tensor;
+  throw new TypeError(
+    `Cannot ${action} as ${name} must be ${allowed.join(" or ")}: it is ${tensor.dtype}`,
+  );
+}
+
+/** The context of one or more tensors, which must be on one device. */
+export function commonContext(action: string, tensors: readonly Tensor[]): DeviceContext {
+  const { context } = tensors[0]!;
+  for (const other of tensors) {
+    if (other.context === context || other.context.isSameDevice(context)) continue;
+    throw new TypeError(
+      `Cannot ${action} as the tensors must be on one device: they are on ${context.label} and ${other.context.label}`,
+    );
+  }
+  return context;
+}
+
+/** A number as an element of a type, as kernels take it. */
+export function scalarFor(value: number | bigint | boolean, dtype: DType, action: string) {
+  const refuse = (allowed: string): never => {
+    throw new TypeError(
+      `Cannot ${action} as a number must be ${allowed} with ${dtype} tensors: it is ${
+        describeValue(value)
+      }. Cast the tensor to another type, such as float32, first`,
+    );
+  };
+  if (dtype === "bool") return typeof value === "boolean" ? value : refuse("true or false");
+  if (isFloatDType(dtype)) return Number(value);
+  const range = integerRange(dtype)!;
+  if (typeof value === "number" && !Number.isInteger(value)) refuse("an integer");
+  const integer = BigInt(value);
+  if (integer < range.lowest || integer > range.highest) {
+    refuse(`in ${range.lowest}..${range.highest}`);
+  }
+  return /64$/.test(dtype) ? integer : Number(integer);
+}
+
+/** The common element type of operands; numbers take the tensors' type. */
+export function commonType(action: string, operands: readonly Operand[]): DType {
+  let common: DType | undefined;
+  for (const operand of operands) {
+    if (!(operand instanceof Tensor)) continue;
+    const wider = common === undefined ? operand.dtype : promote(common, operand.dtype);
+    if (wider === undefined) {
+      throw new TypeError(
+        `Cannot ${action} as the element types must have a common one: they are ${common} and ` +
+          `${operand.dtype}. Cast one of them first`,
+      );
+    }
+    common = wider;
+  }
+  if (common === undefined) {
+    throw new TypeError(`Cannot ${action} as an operand must be a tensor: there is none`);
+  }
+  return common;
+}
+
+/** Runs an elementwise operation, or adds it to the expression that `fuse()` builds. */
+export function applyOperation(
+  name: OperationName,
+  operands: readonly Operand[],
+  options: TensorOptions & { readonly out?: Tensor } = {},
+): Tensor {
+  const common = commonType(name, operands);
+  const build = (nodes: readonly ExpressionNode[]) => operationNode(name, nodes, common);
+  const { computed, result } = operationTypes(name, common);
+  return applyExpression(
+    name,
+    name,
+    operands,
+    operands.map(() => computed),
+    result,
+    build,
+    options,
+  );
+}
+
+/**
+ * Runs an expression over broadcast operands.
+ *
+ * @param key Distinguishes the expression from all others of these element types.
+ * @param scalarTypes The element types of numbers among the operands.
+ */
+export function applyExpression(
+  action: string,
+  key: string,
+  operands: readonly Operand[],
+  scalarTypes: readonly DType[],
+  dtype: DType,
+  build: (nodes: readonly ExpressionNode[]) => ExpressionNode,
+  options: TensorOptions & { readonly out?: Tensor } = {},
+): Tensor {
+  const tensors: Tensor[] = [];
+  const scalars: (number | bigint | boolean)[] = [];
+  let isTraced = false;
+  let types = "";
+  operands.forEach((operand, index) => {
+    if (operand instanceof Tensor) {
+      operand.requireUsable(action, `operand ${index + 1}`);
+      isTraced ||= operand.traced !== undefined;
+      tensors.push(operand);
+      types += `${operand.dtype},`;
+      return;
+    }
+    if (!["number", "bigint", "boolean"].includes(typeof operand)) {
+      throw new TypeError(
+        `Cannot ${action} as operand ${index + 1} must be a tensor or a number: it is ${
+          describeValue(operand)
+        }`,
+      );
+    }
+    scalars.push(scalarFor(operand, scalarTypes[index]!, action));
+    types += `#${scalarTypes[index]!},`;
+  });
+  const nodesFor = (input: (index: number, tensor: Tensor) => ExpressionNode) => {
+    let [inputs, numbers] = [0, 0];
+    return operands.map((operand, index): ExpressionNode =>
+      operand instanceof Tensor
+        ? input(inputs++, operand)
+        : { kind: "scalar", index: numbers++, dtype: scalarTypes[index]! }
+    );
+  };
+  if (isTraced) return trace(action, tensors, scalars, dtype, nodesFor, build);
+  const shapes = tensors.map(({ shape }) => shape);
+  const shape = broadcastShapes(action, shapes[0]!, ...shapes.slice(1));
+  const root = () => {
+    const nodes = nodesFor((index, tensor) => ({ kind: "input", index, dtype: tensor.dtype }));
+    return castNode(build(nodes), dtype);
+  };
+  return runMap(action, `${key}(${types})`, root, tensors, scalars, shape, dtype, options);
+}
+
+/** Adds an expression to those of traced operands. */
+function trace(
+  action: string,
+  tensors: readonly Tensor[],
+  scalars: readonly (number | bigint | boolean)[],
+  dtype: DType,
+  nodesFor: (input: (index: number, tensor: Tensor) => ExpressionNode) => ExpressionNode[],
+  build: (nodes: readonly ExpressionNode[]) => ExpressionNode,
+): Tensor {
+  const { tracer } = tensors.find(({ traced }) => traced !== undefined)!.traced!;
+  const numbers = scalars.map((value) => tracer.scalar(value));
+  const nodes = nodesFor((_, tensor) => tracer.nodeOf(tensor, action)).map((node) =>
+    node.kind === "scalar" ? { ...node, index: numbers[node.index]! } : node
+  );
+  const shapes = tensors.map(({ shape }) => shape);
+  const shape = broadcastShapes(action, shapes[0]!, ...shapes.slice(1));
+  return tracer.tensor(castNode(build(nodes), dtype), shape);
+}
+
+/** The classes of an operand's innermost strides: a repeated element, dense, or any stride. */
+function strideClass(strides: readonly number[]): string {
+  const inner = strides.at(-1)!;
+  return inner === 0 ? "0" : inner === 1 ? "1" : "s";
+}
+
+/** The C++ text of the element of an operand in a row of a space. */
+function elementText(index: number | string, operand: number, kind: string): string {
+  const inner = kind === "0" ? "" : kind === "1" ? " + i" : ` + i * t${operand}`;
+  return `${typeof index === "number" ? `x${index}` : index}[at[${operand}]${inner}]`;
+}
+
+/** Composes the kernel of an expression over a space of merged dimensions. */
+function mapText(
+  action: string,
+  root: ExpressionNode,
+  inputs: readonly DType[],
+  scalars: readonly DType[],
+  dtype: DType,
+  rank: number,
+  classes: readonly string[],
+  template: KernelText["template"],
+): KernelText {
+  const writer = new ExpressionWriter((index) => elementText(index, index, classes[index]!));
+  const value = writer.value(root);
+  const out = inputs.length;
+  const types = [...inputs, dtype];
+  const pointers = types.map((type, k) =>
+    `${k === out ? "" : "const "}${cTypeOf(type)}* ${k === out ? "out" : `x${k}`}`
+  );
+  const axes = Array.from({ length: rank }, (_, axis) => axis);
+  const numbers = scalars.map((type, index) => `${valueType(type)} c${index}`);
+  const strided = classes.flatMap((kind, k) => kind === "s" ? [`long long t${k}`] : []);
+  const members = [...pointers, ...numbers, ...strided];
+  const names = members.map((member) => member.split(" ").at(-1)!);
+  const offset = (k: number) => `${k === out ? "out" : `x${k}`} + o${k}`;
+  const values = names.map((name, k) => k < types.length ? offset(k) : name);
+  const outer = axes.slice(0, -1);
+  return {
+    name: kernelName(action),
+    template,
+    dtypes: new Set([...dtypesIn(root), ...types]),
+    parameters: [
+      ...pointers,
+      ...types.map((_, k) => `long long o${k}`),
+      ...numbers,
+      ...strided,
+      "long long elements",
+      "long long chunk",
+      ...(rank === 1 ? [] : axes.map((axis) => `long long d${axis}`)),
+      ...outer.flatMap((axis) => types.map((_, k) => `long long s${axis}_${k}`)),
+    ],
+    definitions: [
+      "struct Body {",
+      ...members.map((member) => `  ${member};`),
+      "  __device__ __forceinline__ void operator()(const i64* at, i64 i) const {",
+      ...writer.lines.map((line) => `    ${line}`),
+      `    ${storeText(elementText("out", out, classes[out]!), value, dtype)}`,
+      "  }",
+      "};",
+    ].join("\n"),
+    body: [
+      `  Space<${rank}, ${types.length}> space{};`,
+      ...(rank === 1 ? [] : axes.map((axis) => `  space.size[${axis}] = d${axis};`)),
+      ...outer.flatMap((axis) =>
+        types.map((_, k) => `  space.stride[${axis}][${k}] = s${axis}_${k};`)
+      ),
+      `  map(space, elements, chunk, Body{${values.join(", ")}});`,
+    ].join("\n"),
+  };
+}
+
+/** Whether two layouts in one storage address the same elements in the same order. */
+function isSameView(a: Layout, b: Layout): boolean {
+  return a.offset === b.offset && a.shape.every((extent, axis) => extent === b.shape[axis]) &&
+    a.strides.every((stride, axis) => stride === b.strides[axis] || a.shape[axis] === 1);
+}
+
+/** The first and the last element that a layout addresses. */
+function extentOf({ shape, strides, offset }: Layout): [number, number] {
+  let [lowest, highest] = [offset, offset];
+  shape.forEach((extent, axis) => {
+    const reach = (extent - 1) * strides[axis]!;
+    if (reach < 0) lowest += reach;
+    else highest += reach;
+  });
+  return [lowest, highest];
+}
+
+/** Checks a tensor that takes a result. */
+function requireOut(
+  action: string,
+  out: Tensor,
+  shape: Shape,
+  dtype: DType,
+  inputs: readonly Tensor[],
+): Tensor {
+  requireTensor(out, "options.out", action);
+  if (out.dtype !== dtype) {
+    throw new TypeError(`Cannot ${action} as options.out must be ${dtype}: it is ${out.dtype}`);
+  }
+  if (out.shape.length !== shape.length || out.shape.some((it, axis) => it !== shape[axis])) {
+    throw new RangeError(
+      `Cannot ${action} as options.out must have the shape ${shapeText(shape)}: it has ${
+        shapeText(out.shape)
+      }`,
+    );
+  }
+  if (out.strides.some((stride, axis) => stride === 0 && shape[axis]! > 1)) {
+    throw new RangeError(
+      `Cannot ${action} as options.out must not repeat elements: it is broadcast`,
+    );
+  }
+  const [first, last] = extentOf(out);
+  for (const input of inputs) {
+    if (input.storage !== out.storage || out.size === 0 || input.size === 0) continue;
+    const [from, to] = extentOf(input);
+    if (to < first || from > last || isSameView(input, out)) continue;
+    throw new RangeError(
+      `Cannot ${action} as options.out must not overlap an operand: both are views of one buffer`,
+    );
+  }
+  return out;
+}
+
+/** Runs one kernel over the elements of a result, which is new unless `out` is given. */
+export function runMap(
+  action: string,
+  key: string,
+  root: () => ExpressionNode,
+  tensors: readonly Tensor[],
+  scalars: readonly (number | bigint | boolean)[],
+  shape: Shape,
+  dtype: DType,
+  { stream: wanted, out, context: own, template = "map" }: TensorOptions & {
+    readonly out?: Tensor;
+    /** The device, where no operand has one. */
+    readonly context?: DeviceContext;
+    readonly template?: KernelText["template"];
+  } = {},
+): Tensor {
+  const context = own ?? commonContext(action, out === undefined ? tensors : [...tensors, out]);
+  const stream = streamFor(context, wanted);
+  if (out !== undefined) requireOut(action, out, shape, dtype, tensors);
+  const size = sizeOf(shape);
+  const result = out ?? newTensor(context, dtype, shape, stream);
+  if (size === 0) return result;
+  const operands = [...tensors, result];
+  let rank = 1;
+  let classes: string;
+  let extra: number[] = [];
+  const isPlain = operands.every((it) => it.isDense && it.size === size);
+  if (isPlain) classes = "1".repeat(operands.length);
+  else {
+    const space = mergeDimensions(shape, operands.map((it) => broadcastStrides(it, shape)));
+    rank = space.shape.length;
+    const kinds = space.strides.map(strideClass);
+    classes = kinds.join("");
+    extra = spaceArguments(space, kinds);
+  }
+  const work = result.storage.work;
+  const kernel = work.kernel(`map ${key}${dtype} ${rank} ${classes}`, () => {
+    const node = root();
+    const types = tensors.map((tensor) => tensor.dtype);
+    return mapText(action, node, types, scalarTypesIn(node), dtype, rank, [...classes], template);
+  });
+  const inner = extra.splice(0, [...classes].filter((kind) => kind === "s").length);
+  const launchArguments: KernelArgument[] = [
+    ...operands.map(({ storage }) => storage.buffer),
+    ...operands.map(({ offset }) => offset),
+    ...scalars as KernelArgument[],
+    ...inner,
+    size,
+    CHUNK,
+    ...extra,
+  ];
+  const grid = work.form === "block" ? Math.ceil(size / CHUNK) : Math.min(
+    Math.ceil(size / (BLOCK * PER_THREAD)),
+    context.info.multiprocessorCount * BLOCKS_PER_MULTIPROCESSOR,
+  );
+  const block = work.form === "block" ? 1 : BLOCK;
+  enqueueKernel(kernel, operands, [result], stream, { grid, block }, launchArguments);
+  return result;
+}
+
+/** Inner strides that are arguments, then extents, then outer strides by axis. */
+function spaceArguments(
+  { shape, strides }: { readonly shape: number[]; readonly strides: number[][] },
+  kinds: readonly string[],
+): number[] {
+  const inner = strides.flatMap((own, k) => kinds[k] === "s" ? [own.at(-1)!] : []);
+  if (shape.length === 1) return inner;
+  const outer = shape.slice(0, -1).flatMap((_, axis) => strides.map((own) => own[axis]!));
+  return [...inner, ...shape, ...outer];
+}
+
+/** The element types of an expression's numbers, in order. */
+export function scalarTypesIn(...roots: readonly ExpressionNode[]): DType[] {
+  const types: DType[] = [];
+  const visit = (node: ExpressionNode): void => {
+    if (node.kind === "scalar") types[node.index] = node.dtype;
+    if (node.kind === "cast") visit(node.operand);
+    if (node.kind === "select") [node.condition, ...node.operands].forEach(visit);
+    if (node.kind === "operation") node.operands.forEach(visit);
+  };
+  roots.forEach(visit);
+  return types;
+}
+
+/** A dense tensor with undefined content. */
+export function newTensor<D extends DType>(
+  context: DeviceContext,
+  dtype: D,
+  shape: Shape,
+  stream?: Stream,
+): Tensor<D> {
+  const storage = TensorStorage.allocate(context, dtype, sizeOf(shape), stream);
+  return makeTensor<D>(storage, dtype, { shape, strides: denseStrides(shape), offset: 0 });
+}
+
+/** Launches a kernel when it is compiled, ordered after the work that wrote its operands. */
+export function enqueueKernel(
+  kernel: GeneratedKernel,
+  operands: readonly Tensor[],
+  results: readonly Tensor[],
+  stream: Stream,
+  { grid, block }: { readonly grid: number; readonly block: number },
+  launchArguments: readonly KernelArgument[],
+): void {
+  const storages = operands.map(({ storage }) => storage);
+  const written = results.map(({ storage }) => storage);
+  const { work } = written[0]!;
+  // Tensors may be disposed before the launch: freeing the memory waits behind it.
+  work.enqueue(kernel, storages, written, () => {
+    for (const storage of storages) storage.orderOn(stream);
+    kernel.kernel!.launch({ grid, block, stream }, ...launchArguments as never[]);
+    for (const storage of written) storage.stream = stream;
+  });
+}
+
+/** A dense tensor with the elements of another one, which it may be itself. */
+export function dense(tensor: Tensor, options: TensorOptions = {}): Tensor {
+  return isDense(tensor) ? tensor : copyOf(tensor, tensor.dtype, options);
+}
+
+/** A dense tensor with the same elements, converted to an element type. */
+export function copyOf(
+  tensor: Tensor,
+  dtype: DType,
+  options: TensorOptions & { readonly out?: Tensor } = {},
+): Tensor {
+  const build = ([x]: readonly ExpressionNode[]) => castNode(x!, dtype);
+  return applyExpression("astype", `cast ${dtype}`, [tensor], [], dtype, build, options);
+}

@@ -1,0 +1,378 @@
+/**
+ * Functions that make tensors.
+ *
+ * @module
+ */
+
+import { requireInteger, requireObject, trueArray } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
+import { contextOf, type DeviceContext } from "../hardware/device_context.ts";
+import { streamFor } from "../memory/buffer_copy.ts";
+import { DeviceBuffer } from "../memory/device_buffer.ts";
+import { fill } from "../kernels/elementwise.ts";
+import {
+  createTypedArray,
+  type DType,
+  type DTypeOf,
+  dtypeOf,
+  type ElementOf,
+  isFloatDType,
+  isIntegerDType,
+  requireArrayOf,
+  type SelfDescribingArray,
+  type TypedArrayOf,
+  typedArrayOver,
+} from "../memory/dtype.ts";
+import { elementBits, narrowFromFloat32 } from "../memory/element_bits.ts";
+import { newTensor, runMap, type TensorOptions } from "./apply.ts";
+import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
+import { denseStrides, requireShape, type Shape, shapeText, sizeOf } from "./layout.ts";
+import { TensorStorage } from "./storage.ts";
+import { makeTensor, type Nested, type Tensor } from "./tensor.ts";
+
+/**
+ * Options of functions that make tensors.
+ * @category Tensors
+ */
+export interface CreationOptions<D extends DType = DType> extends TensorOptions {
+  /** The device; by default the one that `openDevice()` opens, opened on first use. */
+  readonly device?: { readonly context: DeviceContext };
+  /** The element type; `float32` by default, which numbers of JavaScript are rounded to. */
+  readonly dtype?: D;
+}
+
+let openDefault: () => { readonly context: DeviceContext };
+let defaultDevice: { readonly context: DeviceContext } | undefined;
+
+/** Sets the function that opens the default device. */
+export function provideDefaultDevice(open: typeof openDefault): void {
+  openDefault = open;
+}
+
+/** The device that options name, or the default device. */
+function placeOf({ device, stream }: CreationOptions, action: string): DeviceContext {
+  if (device !== undefined) return contextOf(device, "options.device", action);
+  if (stream !== undefined) return contextOf(stream, "options.stream", action);
+  return (defaultDevice ??= openDefault()).context;
+}
+
+/** A tensor of elements in JavaScript memory, which may be changed at once. */
+function uploaded<D extends DType>(
+  elements: TypedArrayOf<D>,
+  dtype: D,
+  shape: Shape,
+  options: CreationOptions,
+  action: string,
+): Tensor<D> {
+  const result = newTensor(placeOf(options, action), dtype, shape, options.stream);
+  const { buffer, stream } = result.storage;
+  (buffer as DeviceBuffer as DeviceBuffer<D>).copyFrom(elements, { stream });
+  return result;
+}
+
+/** The shape of nested arrays, and their elements in order. */
+function flatten(data: unknown, action: string) {
+  const shape: number[] = [];
+  for (let level = data; Array.isArray(level); level = level[0]) shape.push(level.length);
+  const elements: unknown[] = [];
+  const visit = (value: unknown, axis: number): void => {
+    if (axis === shape.length && !Array.isArray(value)) return void elements.push(value);
+    if (Array.isArray(value) && value.length === shape[axis]) {
+      for (const part of value) visit(part, axis + 1);
+      return;
+    }
+    throw new RangeError(
+      `Cannot ${action} as nested arrays must have equal lengths: at depth ${axis} is ${
+        describeValue(value)
+      }, where the shape is ${shapeText(shape)}`,
+    );
+  };
+  visit(data, 0);
+  return { shape: requireShape(shape, action), elements };
+}
+
+/** Elements as a typed array of an element type; floats are rounded, integers must fit. */
+function typedElements(dtype: DType, elements: readonly unknown[], action: string): unknown {
+  const isNumber = (value: unknown) =>
+    typeof value === "number" || typeof value === "bigint" || typeof value === "boolean";
+  const wrong = elements.find((value) => !isNumber(value));
+  if (wrong !== undefined) {
+    throw new TypeError(
+      `Cannot ${action} as the elements must be numbers: one is ${describeValue(wrong)}`,
+    );
+  }
+  if (dtype === "float32") return Float32Array.from(elements as number[], Number);
+  if (dtype === "float64") return Float64Array.from(elements as number[], Number);
+  if (isFloatDType(dtype)) {
+    return narrowFromFloat32(dtype as "float16", Float32Array.from(elements as number[], Number));
+  }
+  const target = createTypedArray(dtype, elements.length) as unknown as Record<number, unknown>;
+  elements.forEach((value, at) => {
+    const element = dtype !== "bool" && typeof value === "boolean" ? Number(value) : value;
+    target[at] = elementBits(dtype, element as never);
+  });
+  return target as unknown as Float32Array;
+}
+
+/**
+ * Makes a tensor of nested arrays, a number, or another tensor's elements in a new tensor.
+ *
+ * @param data Numbers give `float32`, big integers `int64`, and booleans `bool`, unless the options
+ * name another type.
+ * @throws {RangeError} If the arrays are ragged, or an integer does not fit the type.
+ * @throws {TypeError} If an element is no number.
+ *
+ * @example
+ * ```ts
+ * import { tensor } from "@gridstride/cuda/tensor";
+ *
+ * using x = tensor([[1, 2], [3, 4]]);
+ * console.log(x.shape, x.dtype); // [ 2, 2 ] float32
+ * ```
+ * @category Making tensors
+ */
+export function tensor(
+  data: Nested<number>,
+  options?: CreationOptions & { readonly dtype?: never },
+): Tensor<"float32">;
+/** Makes a tensor of booleans. */
+export function tensor(
+  data: Nested<boolean>,
+  options?: CreationOptions & { readonly dtype?: never },
+): Tensor<"bool">;
+/** Makes a tensor of 64-bit integers. */
+export function tensor(
+  data: Nested<bigint>,
+  options?: CreationOptions & { readonly dtype?: never },
+): Tensor<"int64">;
+/** Makes a tensor of the element type in the options. */
+export function tensor<D extends DType>(
+  data: Nested<number | bigint | boolean>,
+  options: CreationOptions<D> & { readonly dtype: D },
+): Tensor<D>;
+export function tensor(
+  data: Nested<number | bigint | boolean>,
+  options: CreationOptions = {},
+): Tensor {
+  const action = "make a tensor";
+  requireObject(options, "options", action);
+  const { shape, elements } = flatten(data, action);
+  const [first] = elements;
+  const implied = typeof first === "boolean"
+    ? "bool"
+    : typeof first === "bigint"
+    ? "int64"
+    : "float32";
+  const dtype = options.dtype ?? implied;
+  return uploaded(
+    typedElements(dtype, elements, action) as Float32Array,
+    dtype as "float32",
+    shape,
+    options,
+    action,
+  ) as Tensor;
+}
+
+/**
+ * Makes a tensor of the elements of a typed array, in row-major order. The array is copied.
+ *
+ * @param array Its class gives the element type, unless the options name another one for its bits.
+ * @param shape One dimension by default.
+ * @throws {RangeError} If the shape has another number of elements.
+ * @category Making tensors
+ */
+export function fromTypedArray<A extends SelfDescribingArray, D extends DType = DTypeOf<A> & DType>(
+  array: A,
+  shape: Shape = [array.length],
+  options: CreationOptions<D> = {},
+): Tensor<D> {
+  const action = "make a tensor of a typed array";
+  requireObject(options, "options", action);
+  const dtype = (options.dtype ?? (trueArray(array) && dtypeOf(array))) as D | undefined;
+  if (dtype === undefined) {
+    throw new TypeError(
+      `Cannot ${action} as array must be a typed array: it is ${describeValue(array)}`,
+    );
+  }
+  const { buffer, byteOffset } = requireArrayOf(array, dtype, action, "array");
+  const extents = requireShape(shape, action);
+  requireSize(array.length, extents, action);
+  const elements = typedArrayOver(dtype, buffer, byteOffset, array.length);
+  return uploaded(elements, dtype, extents, options, action);
+}
+
+function requireSize(length: number, shape: Shape, action: string): void {
+  if (length === sizeOf(shape)) return;
+  throw new RangeError(
+    `Cannot ${action} as shape must have ${length} elements: ${shapeText(shape)} has ${
+      sizeOf(shape)
+    }`,
+  );
+}
+
+/**
+ * Makes a tensor over a buffer, without a copy. The tensor frees the buffer; work that wrote the
+ * buffer must be on its stream.
+ *
+ * @throws {RangeError} If the shape has another number of elements than the buffer.
+ * @category Making tensors
+ */
+export function fromBuffer<D extends DType>(
+  buffer: DeviceBuffer<D>,
+  shape: Shape = [buffer.length],
+  options: TensorOptions = {},
+): Tensor<D> {
+  const action = "make a tensor over a buffer";
+  if (!(buffer instanceof DeviceBuffer) || buffer.disposed) {
+    throw new TypeError(
+      `Cannot ${action} as buffer must be a live DeviceBuffer: it is ${describeValue(buffer)}`,
+    );
+  }
+  const extents = requireShape(shape, action);
+  requireSize(buffer.length, extents, action);
+  const stream = streamFor(buffer.context, options.stream ?? buffer.stream);
+  const storage = new TensorStorage(buffer as DeviceBuffer, stream);
+  const layout = { shape: extents, strides: denseStrides(extents), offset: 0 };
+  return makeTensor(storage, buffer.dtype, layout);
+}
+
+/**
+ * A tensor with one value in all elements.
+ *
+ * @throws {RangeError} If the value does not fit the element type.
+ * @category Making tensors
+ */
+export function full<D extends DType = "float32">(
+  shape: Shape,
+  value: ElementOf<D>,
+  options: CreationOptions<D> = {},
+): Tensor<D> {
+  const action = "make a full tensor";
+  requireObject(options, "options", action);
+  const dtype = options.dtype ?? "float32" as D;
+  elementBits(dtype, value); // before memory is allocated
+  const extents = requireShape(shape, action);
+  const result = newTensor(placeOf(options, action), dtype, extents, options.stream);
+  const { storage } = result;
+  const { buffer, stream, context, work } = storage;
+  const out = buffer as DeviceBuffer as DeviceBuffer<D>;
+  work.enqueue(undefined, [], [storage], () => fill(context, out, value, { stream }));
+  return result;
+}
+
+/**
+ * A tensor of zeros.
+ * @category Making tensors
+ */
+export function zeros<D extends DType = "float32">(
+  shape: Shape,
+  options: CreationOptions<D> = {},
+): Tensor<D> {
+  return full(shape, (options.dtype === "bool" ? false : 0) as ElementOf<D>, options);
+}
+
+/**
+ * A tensor of ones.
+ * @category Making tensors
+ */
+export function ones<D extends DType = "float32">(
+  shape: Shape,
+  options: CreationOptions<D> = {},
+): Tensor<D> {
+  return full(shape, (options.dtype === "bool" ? true : 1) as ElementOf<D>, options);
+}
+
+/** A tensor of a function of the position in row-major order. */
+export function generated<D extends DType>(
+  action: string,
+  shape: Shape,
+  options: CreationOptions<D>,
+  root: () => ExpressionNode,
+  key: string,
+  scalars: readonly (number | bigint)[],
+  template: "map" | "random" = "map",
+): Tensor<D> {
+  requireObject(options, "options", action);
+  const context = placeOf(options, action);
+  const dtype = options.dtype ?? "float32" as D;
+  const place = options.stream === undefined ? {} : { stream: options.stream };
+  const all = { ...place, context, template };
+  const extents = requireShape(shape, action);
+  return runMap(action, key, root, [], scalars, extents, dtype, all) as Tensor as Tensor<D>;
+}
+
+/** The position of an element. */
+export const positionNode: ExpressionNode = { kind: "name", name: "i", dtype: "int64" };
+
+/** start + position · step, in double precision or exact integers. */
+function progression<D extends DType>(
+  action: string,
+  length: number,
+  start: number,
+  step: number,
+  options: CreationOptions<D>,
+): Tensor<D> {
+  const dtype = options?.dtype ?? "float32";
+  const isInteger = isIntegerDType(dtype) && Number.isInteger(start) && Number.isInteger(step);
+  const type = isInteger ? "int64" : "float64";
+  const scalar = (index: number): ExpressionNode => ({ kind: "scalar", index, dtype: type });
+  const root = () => {
+    const distance = operationNode("multiply", [castNode(positionNode, type), scalar(1)], type);
+    return castNode(operationNode("add", [scalar(0), distance], type), dtype);
+  };
+  const numbers = isInteger ? [BigInt(start), BigInt(step)] : [start, step];
+  return generated(action, [length], options, root, `progression ${type} ${dtype}`, numbers);
+}
+
+/**
+ * The numbers from `start` up to but not including `stop`; `arange(stop)` begins with 0.
+ *
+ * @throws {RangeError} If a number is not finite, or the step is 0.
+ * @category Making tensors
+ */
+export function arange<D extends DType = "float32">(
+  start: number,
+  stop?: number,
+  step = 1,
+  options: CreationOptions<D> = {},
+): Tensor<D> {
+  const action = "make a range";
+  const [first, end] = stop === undefined ? [0, start] : [start, stop];
+  for (const [name, value] of Object.entries({ start: first, stop: end, step })) {
+    if (typeof value === "number" && Number.isFinite(value) && (name !== "step" || value !== 0)) {
+      continue;
+    }
+    throw new RangeError(
+      `Cannot ${action} as ${name} must be a finite number${
+        name === "step" ? " other than 0" : ""
+      }: ` +
+        `it is ${describeValue(value)}`,
+    );
+  }
+  const length = Math.max(0, Math.ceil((end - first) / step));
+  return progression(action, length, first, step, options);
+}
+
+/**
+ * Evenly spaced numbers from `start` to `stop`, both included.
+ *
+ * @throws {RangeError} If a number is not finite, or the count is no integer of at least 0.
+ * @category Making tensors
+ */
+export function linspace<D extends DType = "float32">(
+  start: number,
+  stop: number,
+  count: number,
+  options: CreationOptions<D> = {},
+): Tensor<D> {
+  const action = "space numbers";
+  requireInteger(count, "count", action, 0, Number.MAX_SAFE_INTEGER);
+  if (!Number.isFinite(start) || !Number.isFinite(stop)) {
+    throw new RangeError(
+      `Cannot ${action} as start and stop must be finite numbers: they are ${
+        describeValue(start)
+      } and ${describeValue(stop)}`,
+    );
+  }
+  return progression(action, count, start, count > 1 ? (stop - start) / (count - 1) : 0, options);
+}

@@ -1,0 +1,72 @@
+/**
+ * Composes the sources of generated kernels from the templates in `csrc/kernels/tensor/`.
+ *
+ * @module
+ */
+
+import ELEMENT from "../../../csrc/kernels/tensor/element.cuh" with { type: "text" };
+import INDEX from "../../../csrc/kernels/tensor/index.cuh" with { type: "text" };
+import MAP from "../../../csrc/kernels/tensor/map.cuh" with { type: "text" };
+import RANDOM from "../../../csrc/kernels/tensor/random.cuh" with { type: "text" };
+import REDUCE from "../../../csrc/kernels/tensor/reduce.cuh" with { type: "text" };
+import SORT from "../../../csrc/kernels/tensor/sort.cuh" with { type: "text" };
+import type { DType } from "../../memory/dtype.ts";
+
+const TEMPLATES = {
+  map: [MAP],
+  reduce: [MAP, REDUCE],
+  index: [INDEX],
+  sort: [SORT],
+  random: [MAP, RANDOM],
+} as const;
+
+/** The way in which a kernel runs: a block is one thread with a loop, or it has CUDA threads. */
+export type KernelForm = "block" | "threads";
+
+/** The source of one kernel, which is the same for both forms but for a macro. */
+export interface KernelText {
+  readonly name: string;
+  readonly template: keyof typeof TEMPLATES;
+  readonly dtypes: ReadonlySet<DType>;
+  /** The parameters as C++ declares them. */
+  readonly parameters: readonly string[];
+  /** Definitions before the kernel. */
+  readonly definitions?: string;
+  readonly body: string;
+}
+
+/** A template without the lines that are for a compiler that sees files. */
+function withoutIncludes(text: string): string {
+  return text.replaceAll(/^#pragma once\n|^#include "kernels\/.*\n|^ ?\/?\*.*\n/gm, "");
+}
+
+/** The name of the kernel of an operation. */
+export function kernelName(action: string): string {
+  return `tensor_${action.replaceAll(/\W+/g, "_")}`;
+}
+
+/** The signature of a kernel. */
+export function signatureOf({ name, parameters }: KernelText): string {
+  return `${name}(${parameters.join(", ")})`;
+}
+
+/** The whole source. */
+export function sourceOf(text: KernelText, form: KernelForm): string {
+  const { dtypes, template, definitions = "", body } = text;
+  const flags = [
+    ...(form === "block" ? ["GS_BLOCK_FORM"] : []),
+    ...(dtypes.has("float16") ? ["GS_FLOAT16"] : []),
+    ...(dtypes.has("bfloat16") ? ["GS_BFLOAT16"] : []),
+    ...(dtypes.has("float8_e4m3") || dtypes.has("float8_e5m2") ? ["GS_FLOAT8"] : []),
+  ];
+  return [
+    ...flags.map((flag) => `#define ${flag} 1`),
+    withoutIncludes(ELEMENT),
+    ...TEMPLATES[template].map(withoutIncludes),
+    "using namespace gridstride::tensor;",
+    definitions,
+    `extern "C" __global__ void ${signatureOf(text)} {`,
+    body,
+    "}\n",
+  ].join("\n");
+}

@@ -1,0 +1,192 @@
+/**
+ * The elementwise operations: the types they take and give, and their C++.
+ *
+ * @module
+ */
+
+import type { DType } from "../../memory/dtype.ts";
+import { cTypeOf, isFloatDType, isIntegerDType } from "../../memory/dtype.ts";
+
+/** The element types that an operation takes. */
+export type Domain = "any" | "numeric" | "floating" | "integer" | "integer or bool";
+
+/** The element type of results: the promoted one, the type of functions like `exp()`, or `bool`. */
+export type ResultRule = "promoted" | "float" | "bool";
+
+/** One elementwise operation. */
+export interface ElementwiseOperation {
+  readonly domain: Domain;
+  readonly result: ResultRule;
+  /** The C++ of the result for operands of one type. */
+  readonly code: (operands: readonly string[], dtype: DType) => string;
+}
+
+/** Whether an element type is computed as `double`. */
+const isDouble = (dtype: DType) => dtype === "float64";
+
+/** The C++ type of values of an element type. */
+export function valueType(dtype: DType): string {
+  return isFloatDType(dtype) ? (isDouble(dtype) ? "double" : "float") : cTypeOf(dtype);
+}
+
+/** A function of `<math.h>` by its name for `double`. */
+const math = (name: string) => (operands: readonly string[], dtype: DType) =>
+  `${name}${isDouble(dtype) ? "" : "f"}(${operands.join(", ")})`;
+
+/** A number as a literal of a floating type. */
+const literal = (value: number, dtype: DType) => isDouble(dtype) ? `${value}` : `${value}f`;
+
+function numberText(value: number, dtype: DType): string {
+  const text = String(value);
+  return literal(value, dtype).replace(text, /[.e]/.test(text) ? text : `${text}.0`);
+}
+
+/** C++ in which `x`, `y` and `z` stand for operands, `0`.. for floating literals in braces. */
+const formula = (text: string) => (operands: readonly string[], dtype: DType) =>
+  text.replace(/\b[xyz]\b/g, (name) => operands["xyz".indexOf(name)]!)
+    .replace(/\{([-\d.e]+)\}/g, (_, value) => numberText(Number(value), dtype))
+    .replace(/#(\w+)/g, (_, name) => name + (isDouble(dtype) ? "" : "f"));
+
+/** Wrapping arithmetic of integers, plain arithmetic of floats. */
+const arithmetic = (operator: string) => ([x, y]: readonly string[], dtype: DType) => {
+  if (!isIntegerDType(dtype)) return `${x} ${operator} ${y}`;
+  const wide = /64$/.test(dtype) ? "unsigned long long" : "unsigned int";
+  return `static_cast<${wide}>(${x}) ${operator} static_cast<${wide}>(${y})`;
+};
+
+/** One formula for floats, another for integers. */
+const byKind =
+  (floats: ElementwiseOperation["code"], integers: ElementwiseOperation["code"]) =>
+  (operands: readonly string[], dtype: DType) =>
+    isFloatDType(dtype) ? floats(operands, dtype) : integers(operands, dtype);
+
+const operation = (
+  domain: Domain,
+  result: ResultRule,
+  code: ElementwiseOperation["code"],
+): ElementwiseOperation => ({ domain, result, code });
+
+const numeric = (code: ElementwiseOperation["code"]) => operation("numeric", "promoted", code);
+const float = (code: ElementwiseOperation["code"]) => operation("numeric", "float", code);
+const comparison = (text: string) => operation("any", "bool", formula(text));
+const bits = (text: string) => operation("integer or bool", "promoted", formula(text));
+
+const identity = formula("x");
+/** What rounding does to integers: nothing. */
+const rounding = (name: string) => numeric(byKind(math(name), identity));
+
+/** All elementwise operations by name. */
+export const OPERATIONS = {
+  add: numeric(arithmetic("+")),
+  subtract: numeric(arithmetic("-")),
+  multiply: numeric(arithmetic("*")),
+  divide: float(formula("x / y")),
+  floorDivide: numeric(byKind(formula("#floor(x / y)"), formula("floor_divide(x, y)"))),
+  remainder: numeric(formula("floor_remainder(x, y)")),
+  pow: numeric(byKind(math("pow"), formula("integer_power(x, y)"))),
+  maximum: operation("any", "promoted", formula("x > y || x != x ? x : y")),
+  minimum: operation("any", "promoted", formula("x < y || x != x ? x : y")),
+  atan2: float(math("atan2")),
+  hypot: float(math("hypot")),
+  copySign: float(math("copysign")),
+  nextAfter: float(math("nextafter")),
+  logAddExp: float(
+    formula("x == y ? x + {0.6931471805599453} : #fmax(x, y) + #log1p(#exp(-#fabs(x - y)))"),
+  ),
+
+  negative: numeric(byKind(formula("-x"), ([x], dtype) => arithmetic("-")(["0", x!], dtype))),
+  positive: numeric(identity),
+  abs: numeric(
+    byKind(
+      math("fabs"),
+      ([x], dtype) =>
+        dtype.startsWith("u") ? x! : `${x} < 0 ? ${valueType(dtype)}(0u - ${x}) : ${x}`,
+    ),
+  ),
+  sign: numeric(byKind(formula("x > 0 ? {1} : x < 0 ? {-1} : x"), formula("(x > 0) - (x < 0)"))),
+  square: numeric(([x], dtype) => arithmetic("*")([x!, x!], dtype)),
+  reciprocal: float(formula("{1} / x")),
+  sqrt: float(math("sqrt")),
+  rsqrt: float(formula("{1} / #sqrt(x)")),
+  exp: float(math("exp")),
+  exp2: float(math("exp2")),
+  expm1: float(math("expm1")),
+  log: float(math("log")),
+  log2: float(math("log2")),
+  log10: float(math("log10")),
+  log1p: float(math("log1p")),
+  sin: float(math("sin")),
+  cos: float(math("cos")),
+  tan: float(math("tan")),
+  asin: float(math("asin")),
+  acos: float(math("acos")),
+  atan: float(math("atan")),
+  sinh: float(math("sinh")),
+  cosh: float(math("cosh")),
+  tanh: float(math("tanh")),
+  asinh: float(math("asinh")),
+  acosh: float(math("acosh")),
+  atanh: float(math("atanh")),
+  erf: float(math("erf")),
+  floor: rounding("floor"),
+  ceil: rounding("ceil"),
+  trunc: rounding("trunc"),
+  round: rounding("rint"),
+
+  relu: numeric(formula("x < 0 ? x - x : x")),
+  gelu: float(formula("{0.5} * x * ({1} + #erf(x * {0.7071067811865476}))")),
+  geluTanh: float(
+    formula("{0.5} * x * ({1} + #tanh({0.7978845608028654} * (x + {0.044715} * x * x * x)))"),
+  ),
+  silu: float(formula("x / ({1} + #exp(-x))")),
+  sigmoid: float(formula("{1} / ({1} + #exp(-x))")),
+  softplus: float(formula("(x > 0 ? x : {0}) + #log1p(#exp(-#fabs(x)))")),
+
+  equal: comparison("x == y"),
+  notEqual: comparison("x != y"),
+  less: comparison("x < y"),
+  lessEqual: comparison("x <= y"),
+  greater: comparison("x > y"),
+  greaterEqual: comparison("x >= y"),
+  logicalAnd: comparison("(x != 0) && (y != 0)"),
+  logicalOr: comparison("(x != 0) || (y != 0)"),
+  logicalXor: comparison("(x != 0) != (y != 0)"),
+  logicalNot: comparison("x == 0"),
+  isNaN: operation("numeric", "bool", formula("x != x")),
+  isFinite: operation("numeric", "bool", formula("x - x == 0")),
+  isInfinite: operation("numeric", "bool", formula("x == x && x - x != 0")),
+  signBit: operation("numeric", "bool", byKind(formula("signbit(x) != 0"), formula("x < 0"))),
+
+  bitwiseAnd: bits("x & y"),
+  bitwiseOr: bits("x | y"),
+  bitwiseXor: bits("x ^ y"),
+  bitwiseInvert: operation(
+    "integer or bool",
+    "promoted",
+    ([x], dtype) => dtype === "bool" ? `!${x}` : `~${x}`,
+  ),
+  bitwiseLeftShift: operation("integer", "promoted", formula("shift_left(x, y)")),
+  bitwiseRightShift: operation("integer", "promoted", formula("shift_right(x, y)")),
+} satisfies Record<string, ElementwiseOperation>;
+
+/** The name of an elementwise operation. */
+export type OperationName = keyof typeof OPERATIONS;
+
+const DOMAIN_TEXT: Readonly<Record<Domain, string>> = {
+  any: "of any element type but the 8-bit floats",
+  numeric: "numbers, not bool",
+  floating: "floating point",
+  integer: "integers",
+  "integer or bool": "integers or bool",
+};
+
+/** The reason why an operation does not take an element type; `undefined` if it does. */
+export function domainProblem(domain: Domain, dtype: DType): string | undefined {
+  const isFit = !dtype.startsWith("float8") && (
+    domain === "any" || (domain === "numeric" && dtype !== "bool") ||
+    (domain === "floating" && isFloatDType(dtype)) ||
+    (domain === "integer" && isIntegerDType(dtype)) ||
+    (domain === "integer or bool" && !isFloatDType(dtype))
+  );
+  return isFit ? undefined : DOMAIN_TEXT[domain];
+}

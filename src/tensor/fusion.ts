@@ -1,0 +1,193 @@
+/**
+ * `fuse()`: several operations in one kernel.
+ *
+ * @module
+ */
+
+import { describeValue } from "../ffi/describe_value.ts";
+import { commonContext, requireTensor, runMap, scalarTypesIn } from "./apply.ts";
+import { DeviceWork } from "./device_work.ts";
+import { type ExpressionNode, keyOf } from "./expression/node.ts";
+import type { Shape } from "./layout.ts";
+import { reduceExpression, type ReduceOptions, type Reduction } from "./reductions.ts";
+import { tidy } from "./scope.ts";
+import { makeTraced, Tensor } from "./tensor.ts";
+
+const FUSE = "fuse operations";
+
+/** Records the expression of a call. */
+export class Tracer {
+  /** The operands: those of the call, then tensors from outside. */
+  readonly inputs: Tensor[];
+  /** The numbers, in the order of their first use. */
+  readonly scalars: (number | bigint | boolean)[] = [];
+  /** The reduction that ends the expression. */
+  end: { readonly reduction: Reduction; readonly options: ReduceOptions } | undefined = undefined;
+
+  constructor(inputs: readonly Tensor[]) {
+    this.inputs = [...inputs];
+  }
+
+  /** Stands for operand `index` of the call. */
+  input(index: number): Tensor {
+    const { dtype, shape } = this.inputs[index]!;
+    return this.tensor({ kind: "input", index, dtype }, shape);
+  }
+
+  /** Adds a number; the result is its index. */
+  scalar(value: number | bigint | boolean): number {
+    return this.scalars.push(value) - 1;
+  }
+
+  /** The node of an operand of an operation. */
+  nodeOf(tensor: Tensor, action: string): ExpressionNode {
+    const { traced, dtype } = tensor;
+    if (this.end !== undefined) {
+      throw new TypeError(
+        `Cannot ${action} in fuse() as a reduction must be the last operation: ` +
+          `${this.end.reduction.action} comes before`,
+      );
+    }
+    if (traced === undefined) {
+      return { kind: "input", index: this.inputs.push(tensor) - 1, dtype };
+    }
+    if (traced.tracer === this) return traced.node;
+    throw new TypeError(`Cannot ${action} as a tensor of another call of fuse() has ended`);
+  }
+
+  tensor(node: ExpressionNode, shape: Shape): Tensor {
+    return makeTraced({ tracer: this, node }, shape, this.inputs[0]!.context);
+  }
+
+  /** Ends the expression by a reduction. */
+  reduction(x: Tensor, reduction: Reduction, options: ReduceOptions): Tensor {
+    const node = this.nodeOf(x, reduction.action);
+    this.end = { reduction, options };
+    return this.tensor(node, x.shape);
+  }
+}
+
+interface Plan {
+  readonly key: string;
+  readonly root: ExpressionNode;
+  readonly shape: Shape;
+  /** Tensors from outside. */
+  readonly captured: readonly Tensor[];
+  readonly scalars: readonly (number | bigint | boolean)[];
+  readonly end: Tracer["end"];
+}
+
+let isEnabled = true;
+
+/**
+ * Whether functions of {@linkcode fuse} run as one kernel. Without, they run their operations one by
+ * one, with the same results, for finding a mistake or comparing speed.
+ * @category Tensors
+ */
+export function setKernelFusion(enabled: boolean): void {
+  if (typeof enabled !== "boolean") {
+    throw new TypeError(
+      `Cannot set kernel fusion as enabled must be a boolean: it is ${describeValue(enabled)}`,
+    );
+  }
+  isEnabled = enabled;
+}
+
+/**
+ * A fused function.
+ * @category Tensors
+ */
+export interface Fused<Inputs extends readonly Tensor[], Result extends Tensor> {
+  (...inputs: Inputs): Result;
+  /** The source of the kernel for operands of these types and shapes. */
+  explain(...inputs: Inputs): string;
+}
+
+/**
+ * Makes a function that runs elementwise operations, and a reduction after them, in one kernel: the
+ * operands are read once and nothing but the result is written.
+ *
+ * The function is called once for each combination of types and shapes, to record its operations. It
+ * must be pure: numbers and other tensors that it uses are recorded with their values.
+ *
+ * @param f Composed of elementwise operations, `where`, `clip`, `astype`, and at most one reduction
+ * as the last operation.
+ * @throws {TypeError} If it uses another operation, or returns no tensor.
+ *
+ * @example
+ * ```ts
+ * import { fuse, type Tensor, tensor } from "@gridstride/cuda/tensor";
+ *
+ * const f = fuse((x: Tensor<"float32">, y: Tensor<"float32">) => x.multiply(y).add(1).tanh());
+ * using x = tensor([0, 1]);
+ * using y = f(x, x);
+ * console.log(await y.toNested()); // [ 0.7615941762924194, 0.9640275835990906 ]
+ * ```
+ * @category Tensors
+ */
+export function fuse<Inputs extends readonly Tensor[], Result extends Tensor>(
+  f: (...inputs: Inputs) => Result,
+): Fused<Inputs, Result> {
+  if (typeof f !== "function") {
+    throw new TypeError(`Cannot ${FUSE} as f must be a function: it is ${describeValue(f)}`);
+  }
+  const plans = new Map<string, Plan>();
+  const planOf = (inputs: readonly Tensor[]): Plan => {
+    let key = "";
+    for (const [index, input] of inputs.entries()) {
+      requireTensor(input, `operand ${index + 1}`, FUSE);
+      key += `${input.dtype}${input.shape};`;
+    }
+    let plan = plans.get(key);
+    if (plan === undefined) plans.set(key, plan = makePlan(f as never, inputs));
+    return plan;
+  };
+  const run = (...inputs: Inputs): Result => {
+    const isTraced = inputs.some((input) => input instanceof Tensor && input.traced !== undefined);
+    if (!isEnabled || isTraced) return tidy(() => f(...inputs));
+    return runPlan(planOf(inputs), inputs) as Result;
+  };
+  const explain = (...inputs: Inputs): string => {
+    const { root, end } = planOf(inputs);
+    const work = DeviceWork.of(commonContext(FUSE, inputs));
+    runPlan(planOf(inputs), inputs).dispose();
+    const operations = `${keyOf(root)}${end === undefined ? "" : ` → ${end.reduction.action}`}`;
+    return `// ${operations}\n${work.lastKernel!.source}`;
+  };
+  return Object.assign(run, { explain });
+}
+
+function makePlan(f: (...inputs: Tensor[]) => Tensor, inputs: readonly Tensor[]): Plan {
+  if (inputs.length === 0) {
+    throw new TypeError(`Cannot ${FUSE} as f must have operands: it has none`);
+  }
+  const tracer = new Tracer(inputs);
+  const result: unknown = f(...inputs.map((_, index) => tracer.input(index)));
+  const traced = result instanceof Tensor ? result.traced : undefined;
+  if (traced?.tracer !== tracer) {
+    throw new TypeError(
+      `Cannot ${FUSE} as f must return the result of its operations: it has returned ${
+        describeValue(result)
+      }`,
+    );
+  }
+  const { node: root } = traced;
+  return {
+    key: `fused ${keyOf(root)}`,
+    root,
+    shape: (result as Tensor).shape,
+    captured: tracer.inputs.slice(inputs.length),
+    scalars: tracer.scalars.slice(0, scalarTypesIn(root).length),
+    end: tracer.end,
+  };
+}
+
+function runPlan({ key, root, shape, captured, scalars, end }: Plan, inputs: readonly Tensor[]) {
+  for (const tensor of captured) requireTensor(tensor, "a tensor that f uses", FUSE);
+  const tensors = [...inputs, ...captured];
+  if (end !== undefined) {
+    return reduceExpression(end.reduction, tensors, scalars, root, end.options);
+  }
+  const types = tensors.map(({ dtype }) => dtype).join();
+  return runMap("fused", `${key} ${types}`, () => root, tensors, scalars, shape, root.dtype);
+}

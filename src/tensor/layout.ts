@@ -1,0 +1,258 @@
+/**
+ * Shapes and strides: broadcasting, views, and merging of dimensions.
+ *
+ * @module
+ */
+
+import { describeValue } from "../ffi/describe_value.ts";
+
+/** The extents of a tensor, outermost first. */
+export type Shape = readonly number[];
+
+/** The maximum number of dimensions. */
+export const MAX_RANK = 8;
+
+/** The place of a tensor's elements in a buffer; strides and the offset count elements. */
+export interface Layout {
+  readonly shape: Shape;
+  readonly strides: readonly number[];
+  readonly offset: number;
+}
+
+/** A range of positions along an axis, as Python's `start:stop:step`. */
+export interface Slice {
+  /** The first position; negative ones count from the end. */
+  readonly start?: number;
+  /** The position after the last one; the end by default. */
+  readonly stop?: number;
+  /** The distance of positions; negative ones go backwards. */
+  readonly step?: number;
+}
+
+/** The number of elements. */
+export function sizeOf(shape: Shape): number {
+  let size = 1;
+  for (const extent of shape) size *= extent;
+  return size;
+}
+
+/** The strides of a dense tensor in row-major order. */
+export function denseStrides(shape: Shape): number[] {
+  const strides = new Array<number>(shape.length);
+  let stride = 1;
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    strides[axis] = stride;
+    stride *= shape[axis]!;
+  }
+  return strides;
+}
+
+/** Whether the elements lie in row-major order without gaps. */
+export function isDense({ shape, strides }: Pick<Layout, "shape" | "strides">): boolean {
+  let stride = 1;
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    const extent = shape[axis]!;
+    if (extent === 0) return true;
+    if (extent !== 1 && strides[axis] !== stride) return false;
+    stride *= extent;
+  }
+  return true;
+}
+
+/** Text of a shape as in messages: `(2, 3)`. */
+export function shapeText(shape: Shape): string {
+  return shape.length === 1 ? `(${shape[0]},)` : `(${shape.join(", ")})`;
+}
+
+/** Checks a shape that the program gives. */
+export function requireShape(shape: unknown, action: string, name = "shape"): Shape {
+  if (!Array.isArray(shape)) {
+    throw new TypeError(
+      `Cannot ${action} as ${name} must be an array of extents: it is ${describeValue(shape)}`,
+    );
+  }
+  if (shape.length > MAX_RANK) {
+    throw new RangeError(
+      `Cannot ${action} as ${name} must have at most ${MAX_RANK} dimensions: it has ${shape.length}`,
+    );
+  }
+  for (const extent of shape) {
+    if (Number.isSafeInteger(extent) && extent >= 0) continue;
+    throw new RangeError(
+      `Cannot ${action} as ${name} must have integers of at least 0: it has ${
+        describeValue(extent)
+      }`,
+    );
+  }
+  const size = sizeOf(shape as number[]);
+  if (size <= Number.MAX_SAFE_INTEGER / 8) return [...shape as number[]];
+  throw new RangeError(
+    `Cannot ${action} as ${name} must have fewer than 2^50 elements: ${
+      shapeText(shape)
+    } has ${size}`,
+  );
+}
+
+/** The axis as a number from 0; negative ones count from the end. */
+export function requireAxis(axis: unknown, rank: number, action: string, name = "axis"): number {
+  if (!Number.isInteger(axis)) {
+    throw new TypeError(
+      `Cannot ${action} as ${name} must be an integer: it is ${describeValue(axis)}`,
+    );
+  }
+  const index = axis as number;
+  if (index >= -rank && index < rank) return index < 0 ? index + rank : index;
+  const allowed = rank === 0 ? "there is none in a tensor without dimensions" : undefined;
+  throw new RangeError(
+    `Cannot ${action} as ${name} must be in ${-rank}..${rank - 1}: it is ${index}` +
+      (allowed === undefined ? "" : `, and ${allowed}`),
+  );
+}
+
+/** Sorted axes from 0; all axes if none are given. */
+export function requireAxes(
+  axes: number | readonly number[] | undefined,
+  rank: number,
+  action: string,
+): number[] {
+  if (axes === undefined) return Array.from({ length: rank }, (_, axis) => axis);
+  const list = Array.isArray(axes) ? axes : [axes];
+  const all = list.map((axis) => requireAxis(axis, rank, action));
+  if (new Set(all).size === all.length) return all.sort((a, b) => a - b);
+  throw new RangeError(`Cannot ${action} as axis must not repeat: it is ${list.join(", ")}`);
+}
+
+/** The common shape of operands: extents are equal, or one of them is 1. */
+export function broadcastShapes(action: string, first: Shape, ...others: readonly Shape[]): Shape {
+  let result = first;
+  for (const other of others) {
+    if (result === other) continue;
+    const rank = Math.max(result.length, other.length);
+    const merged = new Array<number>(rank);
+    for (let back = 1; back <= rank; back++) {
+      const a = result[result.length - back] ?? 1;
+      const b = other[other.length - back] ?? 1;
+      if (a !== b && a !== 1 && b !== 1) {
+        throw new RangeError(
+          `Cannot ${action} as the shapes must broadcast: they are ${shapeText(result)} and ${
+            shapeText(other)
+          }, with extents ${a} and ${b} at axis -${back}`,
+        );
+      }
+      merged[rank - back] = a === 1 ? b : a;
+    }
+    result = merged;
+  }
+  return result;
+}
+
+/** The strides of an operand that is broadcast to a shape. */
+export function broadcastStrides({ shape, strides }: Layout, target: Shape): readonly number[] {
+  if (shape === target) return strides;
+  const skipped = target.length - shape.length;
+  const result = new Array<number>(target.length);
+  for (let axis = 0; axis < target.length; axis++) {
+    const own = axis - skipped;
+    result[axis] = own < 0 || (shape[own] === 1 && target[axis] !== 1) ? 0 : strides[own]!;
+  }
+  return result;
+}
+
+/** A space of merged dimensions, with the strides of each operand. */
+export interface Space {
+  readonly shape: number[];
+  /** By operand, then by dimension. */
+  readonly strides: number[][];
+}
+
+/**
+ * Drops dimensions of extent 1 and merges neighbours where all operands allow it. At least one
+ * dimension is left.
+ */
+export function mergeDimensions(shape: Shape, operands: readonly (readonly number[])[]): Space {
+  const sizes: number[] = [];
+  const strides: number[][] = operands.map(() => []);
+  for (let axis = 0; axis < shape.length; axis++) {
+    const extent = shape[axis]!;
+    if (extent === 1) continue;
+    const last = sizes.length - 1;
+    let isMergeable = last >= 0;
+    for (let k = 0; isMergeable && k < operands.length; k++) {
+      isMergeable = strides[k]![last] === operands[k]![axis]! * extent;
+    }
+    if (isMergeable) {
+      sizes[last]! *= extent;
+      for (let k = 0; k < operands.length; k++) strides[k]![last] = operands[k]![axis]!;
+    } else {
+      sizes.push(extent);
+      for (let k = 0; k < operands.length; k++) strides[k]!.push(operands[k]![axis]!);
+    }
+  }
+  if (sizes.length === 0) {
+    sizes.push(1);
+    for (const own of strides) own.push(0);
+  }
+  return { shape: sizes, strides };
+}
+
+/** The layout of some positions along an axis. */
+export function sliceAxis(layout: Layout, axis: number, slice: Slice, action: string): Layout {
+  const { start, stop, step = 1 } = slice;
+  for (const [name, value] of Object.entries({ start, stop, step })) {
+    if (value === undefined || (Number.isInteger(value) && (name !== "step" || value !== 0))) {
+      continue;
+    }
+    throw new RangeError(
+      `Cannot ${action} as ${name} must be an integer${name === "step" ? " other than 0" : ""}: ` +
+        `it is ${describeValue(value)}`,
+    );
+  }
+  const extent = layout.shape[axis]!;
+  const [lowest, highest] = step > 0 ? [0, extent] : [-1, extent - 1];
+  const clamp = (position: number) =>
+    Math.max(lowest, Math.min(highest, position < 0 ? position + extent : position));
+  const from = start === undefined ? (step > 0 ? 0 : extent - 1) : clamp(start);
+  const to = stop === undefined ? (step > 0 ? extent : -1) : clamp(stop);
+  const length = Math.max(0, Math.ceil((to - from) / step));
+  const stride = layout.strides[axis]!;
+  return {
+    shape: layout.shape.with(axis, length),
+    strides: layout.strides.with(axis, stride * step),
+    offset: layout.offset + (length === 0 ? 0 : from * stride),
+  };
+}
+
+/** The strides of a view of another shape; `undefined` if only a copy has that shape. */
+export function reshapedStrides(layout: Layout, shape: Shape): number[] | undefined {
+  if (isDense(layout)) return denseStrides(shape);
+  const space = mergeDimensions(layout.shape, [layout.strides]);
+  const strides = new Array<number>(shape.length).fill(0);
+  let axis = shape.length - 1;
+  for (let merged = space.shape.length - 1; merged >= 0; merged--) {
+    let stride = space.strides[0]![merged]!;
+    let rest = space.shape[merged]!;
+    for (; axis >= 0 && rest % shape[axis]! === 0 && (rest > 1 || shape[axis] === 1); axis--) {
+      strides[axis] = stride;
+      stride *= shape[axis]!;
+      rest /= shape[axis]!;
+    }
+    if (rest !== 1) return undefined;
+  }
+  return strides;
+}
+
+/** The shape of a reshape, in which one extent may be -1. */
+export function inferShape(shape: unknown, size: number, action: string): Shape {
+  const list = Array.isArray(shape) ? shape as number[] : [];
+  const unknown = list.indexOf(-1);
+  const known = unknown < 0 ? shape : list.with(unknown, 1);
+  const checked = requireShape(known, action);
+  const rest = sizeOf(checked);
+  const isFit = unknown < 0 ? rest === size : rest > 0 && size % rest === 0;
+  if (!isFit) {
+    throw new RangeError(
+      `Cannot ${action} as shape must have ${size} elements: it is ${describeValue(shape)}`,
+    );
+  }
+  return unknown < 0 ? checked : checked.with(unknown, size / rest);
+}

@@ -1,0 +1,27 @@
+/**
+ * Tensors on a GPU, or on the CPU where there is none. Names and semantics are those of the Python
+ * array API standard, in camelCase.
+ *
+ * @example
+ * ```ts ignore
+ * import { tensor } from "@gridstride/cuda/tensor";
+ *
+ * using x = tensor([[1, 2], [3, 4]]);
+ * using y = x.multiply(x).sum({ axis: 0 });
+ * console.log(await y.toNested()); // [ 10, 20 ]
+ * ```
+ *
+ * @module
+ */
+
+export { type ElementValue, type Nested, Tensor } from "./tensor.ts";
+export type { Operand, TensorOptions } from "./apply.ts";
+export type { Shape, Slice } from "./layout.ts";
+export type { FloatResult, Promote, SumResult } from "./promotion.ts";
+export * from "./creation.ts";
+export * from "./elementwise.ts";
+export * from "./reductions.ts";
+export { fuse, type Fused, setKernelFusion } from "./fusion.ts";
+export { arrayText } from "./array_text.ts";
+export { tidy } from "./scope.ts";
+export { matmul } from "./linear_algebra.ts";

@@ -1,0 +1,390 @@
+/**
+ * Reductions along axes.
+ *
+ * @module
+ */
+
+import { type DType, isFloatDType } from "../memory/dtype.ts";
+import { requireTensor, type TensorOptions } from "./apply.ts";
+import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
+import { broadcastShapes, requireAxes, requireAxis, type Shape, sizeOf } from "./layout.ts";
+import { type FloatResult, floatResult, type SumResult, sumResult } from "./promotion.ts";
+import { columnsNode, mergedNode, type RowStage, runColumns, runRows } from "./rows.ts";
+import type { Tensor } from "./tensor.ts";
+
+/**
+ * Options of reductions.
+ * @category Tensors
+ */
+export interface ReduceOptions extends TensorOptions {
+  /** The axes to reduce; all by default. Negative ones count from the end. */
+  readonly axis?: number | readonly number[];
+  /** Whether reduced axes stay, with an extent of 1. */
+  readonly keepDims?: boolean;
+}
+
+/** A reduction of one expression. */
+export interface Reduction {
+  readonly action: string;
+  /** The element type of the result. */
+  readonly dtype: DType;
+  readonly stage: (value: ExpressionNode) => RowStage;
+  /** Whether no elements have a result. */
+  readonly identity: boolean;
+}
+
+/** With at least so many elements behind the reduced axes, columns are reduced side by side. */
+const MIN_COLUMNS = 16;
+
+/** The type in which elements are added up. */
+const accumulated = (dtype: DType): DType =>
+  isFloatDType(dtype) && dtype !== "float64" ? "float32" : dtype;
+
+/** Reduces an expression over broadcast operands. */
+export function reduceExpression(
+  { action, dtype, stage, identity }: Reduction,
+  tensors: readonly Tensor[],
+  scalars: readonly (number | bigint | boolean)[],
+  value: ExpressionNode,
+  { axis, keepDims = false, ...options }: ReduceOptions,
+): Tensor {
+  const shapes = tensors.map((tensor) => tensor.shape);
+  const shape = broadcastShapes(action, shapes[0]!, ...shapes.slice(1));
+  const axes = requireAxes(axis, shape.length, action);
+  requireElements(action, shape, axes, identity);
+  const rank = shape.length;
+  const own = stage(value);
+  const isKept = (_: number, at: number) => !axes.includes(at);
+  const reduced = shape.map((extent, at) => axes.includes(at) ? 1 : extent);
+  const target = keepDims ? reduced : shape.filter(isKept);
+  const first = axes[0] ?? rank;
+  const isGroup = axes.every((at, index) => at === first + index);
+  const behind = sizeOf(shape.slice(first + axes.length));
+  const isRow = isGroup && first + axes.length === rank;
+  const isPlain = !own.reducer.startsWith("Arg");
+  if (isGroup && !isRow && behind >= MIN_COLUMNS && isPlain) {
+    using result = runColumns(
+      action,
+      own,
+      dtype,
+      tensors,
+      scalars,
+      shape,
+      [first, axes.length],
+      options,
+    );
+    return result.reshape(target);
+  }
+  const order = [...shape.keys()].filter((at) => !axes.includes(at)).concat(axes);
+  const views = isRow ? tensors : tensors.map((tensor) => tensor.broadcastTo(shape).permute(order));
+  const resultNode: ExpressionNode = {
+    kind: "name",
+    name: own.name,
+    dtype: own.finish?.dtype ?? (isPlain ? own.value.dtype : "int64"),
+  };
+  const program = { stages: [own], elements: [], results: [{ value: resultNode, dtype }] };
+  const rows = order.map((at) => shape[at]!);
+  const [result] = runRows(action, program, views, scalars, rows, axes.length, options);
+  if (!isRow) { for (const view of views) view.dispose(); }
+  using whole = result!;
+  return whole.reshape(target);
+}
+
+function requireElements(
+  action: string,
+  shape: Shape,
+  axes: readonly number[],
+  identity: boolean,
+): void {
+  const empty = axes.find((axis) => shape[axis] === 0);
+  if (identity || empty === undefined) return;
+  throw new RangeError(
+    `Cannot ${action} as the reduced axes must have elements: the extent of axis ${empty} is 0`,
+  );
+}
+
+/** Reduces a tensor, or ends the expression that `fuse()` builds. */
+function reduce(reduction: Reduction, x: Tensor, options: ReduceOptions): Tensor {
+  requireTensor(x, "x", reduction.action);
+  if (x.traced !== undefined) return x.traced.tracer.reduction(x, reduction, options);
+  const input: ExpressionNode = { kind: "input", index: 0, dtype: x.dtype };
+  return reduceExpression(reduction, [x], [], input, options);
+}
+
+const NUMERIC = "numbers, not 8-bit floats";
+
+function requireNumbers(x: Tensor, action: string): void {
+  if (!requireTensor(x, "x", action).dtype.startsWith("float8")) return;
+  throw new TypeError(`Cannot ${action} as x must be ${NUMERIC}: it is ${x.dtype}. Cast it first`);
+}
+
+/** The reduction that adds up, or multiplies. */
+function summing(action: string, reducer: "Sum" | "Product", dtype: DType): Reduction {
+  const stage = (value: ExpressionNode): RowStage => ({
+    reducer,
+    name: "r0",
+    value: castNode(value, accumulated(dtype)),
+  });
+  return { action, dtype, stage, identity: true };
+}
+
+/** The reduction to a mean in a floating type; the divisor is the number of elements less `less`. */
+function averaging(action: string, dtype: DType, less = 0, root = false): Reduction {
+  const type = accumulated(dtype);
+  const count = columnsNode(type);
+  const correction: ExpressionNode = { kind: "name", name: `${less}.0`, dtype: type };
+  const divisor = less === 0 ? count : operationNode("subtract", [count, correction], type);
+  const quotient = operationNode("divide", [mergedNode(type), divisor], type);
+  const finish = root ? operationNode("sqrt", [quotient], type) : quotient;
+  const stage = (value: ExpressionNode): RowStage => ({
+    reducer: "Sum",
+    name: "r0",
+    value: castNode(value, type),
+    finish,
+  });
+  return { action, dtype, stage, identity: true };
+}
+
+/**
+ * The sum. Integers and `bool` are added up as 64-bit integers, 16-bit floats as `float32`. The same
+ * input always gives the same bits.
+ *
+ * @throws {RangeError} If an axis is out of range or repeats.
+ * @category Reductions
+ */
+export function sum<D extends DType>(
+  x: Tensor<D>,
+  options: ReduceOptions & { readonly dtype?: never } = {},
+): Tensor<SumResult<D>> {
+  requireNumbers(x as Tensor, "sum");
+  const dtype = sumResult(x.dtype);
+  return reduce(summing("sum", "Sum", dtype), x as Tensor, options) as Tensor as Tensor<
+    SumResult<D>
+  >;
+}
+
+/**
+ * The product, in the types of {@linkcode sum}.
+ * @category Reductions
+ */
+export function prod<D extends DType>(
+  x: Tensor<D>,
+  options: ReduceOptions = {},
+): Tensor<SumResult<D>> {
+  requireNumbers(x as Tensor, "prod");
+  const dtype = sumResult(x.dtype);
+  return reduce(summing("prod", "Product", dtype), x as Tensor, options) as
+    & Tensor
+    & Tensor<SumResult<D>>;
+}
+
+/**
+ * The arithmetic mean; NaN of no elements. Integers give `float64`, as in NumPy.
+ * @category Reductions
+ */
+export function mean<D extends DType>(
+  x: Tensor<D>,
+  options: ReduceOptions = {},
+): Tensor<MeanResult<D>> {
+  requireNumbers(x as Tensor, "mean");
+  return reduce(averaging("mean", meanResult(x.dtype)), x as Tensor, options) as
+    & Tensor
+    & Tensor<MeanResult<D>>;
+}
+
+/**
+ * The element type of means: integers give `float64`.
+ * @category Tensors
+ */
+export type MeanResult<D extends DType> = FloatResult<D> extends D ? D : "float64";
+
+const meanResult = (dtype: DType): DType => floatResult(dtype) === dtype ? dtype : "float64";
+
+/**
+ * Options of {@linkcode variance} and {@linkcode std}.
+ * @category Tensors
+ */
+export interface VarianceOptions extends ReduceOptions {
+  /** The divisor is the number of elements less this; 1 gives the unbiased estimate. */
+  readonly correction?: number;
+}
+
+function spread<D extends DType>(
+  action: string,
+  x: Tensor<D>,
+  { correction = 0, ...options }: VarianceOptions,
+  root: boolean,
+): Tensor<MeanResult<D>> {
+  requireNumbers(x as Tensor, action);
+  if (!Number.isSafeInteger(correction)) {
+    throw new TypeError(`Cannot ${action} as correction must be an integer: it is ${correction}`);
+  }
+  const dtype = meanResult(x.dtype);
+  const type = accumulated(dtype);
+  const input = (index: number, own: DType): ExpressionNode => ({
+    kind: "input",
+    index,
+    dtype: own,
+  });
+  const centre = reduce({ ...averaging(action, dtype), dtype: type }, x as Tensor, {
+    ...options,
+    keepDims: true,
+  });
+  try {
+    const difference = operationNode(
+      "subtract",
+      [castNode(input(0, x.dtype), type), input(1, type)],
+      type,
+    );
+    const value = operationNode("square", [difference], type);
+    const reduction = averaging(action, dtype, correction, root);
+    return reduceExpression(reduction, [x as Tensor, centre], [], value, options) as
+      & Tensor
+      & Tensor<MeanResult<D>>;
+  } finally {
+    centre.dispose();
+  }
+}
+
+/**
+ * The variance, in two passes: the mean, then the squares of the differences.
+ * @category Reductions
+ */
+export function variance<D extends DType>(
+  x: Tensor<D>,
+  options: VarianceOptions = {},
+): Tensor<MeanResult<D>> {
+  return spread("variance", x, options, false);
+}
+
+/**
+ * The standard deviation; see {@linkcode variance}.
+ * @category Reductions
+ */
+export function std<D extends DType>(
+  x: Tensor<D>,
+  options: VarianceOptions = {},
+): Tensor<MeanResult<D>> {
+  return spread("std", x, options, true);
+}
+
+function extremum<D extends DType>(
+  action: string,
+  reducer: RowStage["reducer"],
+  x: Tensor<D>,
+  options: ReduceOptions,
+  dtype: DType = x.dtype,
+): Tensor {
+  requireNumbers(x as Tensor, action);
+  const stage = (value: ExpressionNode): RowStage => ({ reducer, name: "r0", value });
+  return reduce({ action, dtype, stage, identity: false }, x as Tensor, options);
+}
+
+/**
+ * The largest element; NaN if one is NaN.
+ *
+ * @throws {RangeError} If there are no elements.
+ * @category Reductions
+ */
+export function max<D extends DType>(x: Tensor<D>, options: ReduceOptions = {}): Tensor<D> {
+  return extremum("max", "Maximum", x, options) as Tensor as Tensor<D>;
+}
+
+/**
+ * The smallest element; NaN if one is NaN.
+ *
+ * @throws {RangeError} If there are no elements.
+ * @category Reductions
+ */
+export function min<D extends DType>(x: Tensor<D>, options: ReduceOptions = {}): Tensor<D> {
+  return extremum("min", "Minimum", x, options) as Tensor as Tensor<D>;
+}
+
+/**
+ * Options of {@linkcode argmax} and {@linkcode argmin}.
+ * @category Tensors
+ */
+export interface PlaceOptions extends TensorOptions {
+  /** The axis; the position in row-major order of all elements by default. */
+  readonly axis?: number;
+  /** Whether reduced axes stay, with an extent of 1. */
+  readonly keepDims?: boolean;
+}
+
+function place<D extends DType>(
+  action: string,
+  reducer: RowStage["reducer"],
+  x: Tensor<D>,
+  options: PlaceOptions,
+): Tensor<"int64"> {
+  requireTensor(x, "x", action);
+  if (options.axis !== undefined) requireAxis(options.axis, x.rank, action);
+  return extremum(action, reducer, x, options, "int64") as Tensor as Tensor<"int64">;
+}
+
+/**
+ * The position of the largest element, the first of equal ones; that of the first NaN if there is one.
+ *
+ * @throws {RangeError} If there are no elements.
+ * @category Reductions
+ */
+export function argmax<D extends DType>(
+  x: Tensor<D>,
+  options: PlaceOptions = {},
+): Tensor<"int64"> {
+  return place("argmax", "ArgMaximum", x, options);
+}
+
+/**
+ * The position of the smallest element; see {@linkcode argmax}.
+ * @category Reductions
+ */
+export function argmin<D extends DType>(
+  x: Tensor<D>,
+  options: PlaceOptions = {},
+): Tensor<"int64"> {
+  return place("argmin", "ArgMinimum", x, options);
+}
+
+function truth(action: string, reducer: "Sum" | "Product", x: Tensor, options: ReduceOptions) {
+  requireNumbers(x, action);
+  const stage = (value: ExpressionNode): RowStage => ({
+    reducer,
+    name: "r0",
+    value: castNode(castNode(value, "bool"), "int64"),
+    finish: castNode(mergedNode("int64"), "bool"),
+  });
+  return reduce({ action, dtype: "bool", stage, identity: true }, x, options);
+}
+
+/**
+ * Whether any element is not zero; false of no elements.
+ * @category Reductions
+ */
+export function any(x: Tensor, options: ReduceOptions = {}): Tensor<"bool"> {
+  return truth("any", "Sum", x, options) as Tensor as Tensor<"bool">;
+}
+
+/**
+ * Whether all elements are not zero; true of no elements.
+ * @category Reductions
+ */
+export function all(x: Tensor, options: ReduceOptions = {}): Tensor<"bool"> {
+  return truth("all", "Product", x, options) as Tensor as Tensor<"bool">;
+}
+
+/**
+ * The number of elements that are not zero.
+ * @category Reductions
+ */
+export function countNonzero(x: Tensor, options: ReduceOptions = {}): Tensor<"int64"> {
+  requireNumbers(x, "countNonzero");
+  const stage = (value: ExpressionNode): RowStage => ({
+    reducer: "Sum",
+    name: "r0",
+    value: castNode(castNode(value, "bool"), "int64"),
+  });
+  return reduce({ action: "countNonzero", dtype: "int64", stage, identity: true }, x, options) as
+    & Tensor
+    & Tensor<"int64">;
+}

@@ -1,0 +1,581 @@
+/**
+ * Programs over rows and columns: reductions, and operations that need reductions of the same row.
+ *
+ * @module
+ */
+
+import { streamFor } from "../memory/buffer_copy.ts";
+import { cTypeOf, type DType } from "../memory/dtype.ts";
+import {
+  commonContext,
+  enqueueKernel,
+  newTensor,
+  runMap,
+  scalarTypesIn,
+  type TensorOptions,
+} from "./apply.ts";
+import { DeviceWork } from "./device_work.ts";
+import { type KernelForm, kernelName, type KernelText } from "./expression/kernel_text.ts";
+import {
+  dtypesIn,
+  type ExpressionNode,
+  ExpressionWriter,
+  keyOf,
+  storeText,
+} from "./expression/node.ts";
+import { valueType } from "./expression/operations.ts";
+import { broadcastStrides, mergeDimensions, type Shape, sizeOf, type Space } from "./layout.ts";
+import type { Tensor } from "./tensor.ts";
+
+/** The reducers of `reduce.cuh`. */
+export type Reducer =
+  | "Sum"
+  | "Product"
+  | "Maximum"
+  | "Minimum"
+  | "ArgMaximum"
+  | "ArgMinimum";
+
+/** A reduction of a row; later expressions use the result as `{ kind: "name", name }`. */
+export interface RowStage {
+  readonly reducer: Reducer;
+  readonly value: ExpressionNode;
+  /** The position of an `Arg…` reduction; the position in the row by default. */
+  readonly place?: ExpressionNode;
+  /** The name of the result. */
+  readonly name: string;
+  /** The result of a merged value, which is named `merged`; the value itself by default. */
+  readonly finish?: ExpressionNode;
+}
+
+/** What a kernel computes for each row. */
+export interface RowProgram {
+  readonly stages: readonly RowStage[];
+  /** One element for each element of the row. */
+  readonly elements: readonly { readonly value: ExpressionNode; readonly dtype: DType }[];
+  /** One element for the row. */
+  readonly results: readonly { readonly value: ExpressionNode; readonly dtype: DType }[];
+}
+
+/** The length of rows as a number of a floating type. */
+export const columnsNode = (dtype: DType): ExpressionNode => ({
+  kind: "cast",
+  dtype,
+  operand: { kind: "name", name: "width", dtype: "int64" },
+});
+
+/** The position in the row. */
+const POSITION: ExpressionNode = { kind: "name", name: "(begin + i)", dtype: "int64" };
+/** The merged value of a stage, before it is finished. */
+export const mergedNode = (dtype: DType): ExpressionNode => ({
+  kind: "name",
+  name: "merged",
+  dtype,
+});
+
+const BLOCK = 256;
+/** Rows of up to this length are reduced by a warp. */
+const WARP_COLUMNS = 1024;
+/** Elements of one job: a row, a part of one, or a tile of columns. */
+const JOB: Readonly<Record<KernelForm, number>> = { block: 32768, threads: 8192 };
+/** With this many jobs, rows are not split. */
+const ENOUGH_JOBS = 256;
+/** Columns of a tile, as `tile_columns` in `reduce.cuh`. */
+const TILE: Readonly<Record<KernelForm, number>> = { block: 512, threads: BLOCK };
+
+const isPlace = (reducer: Reducer) => reducer.startsWith("Arg");
+
+/** The expressions of a program, in the order of the numbers that they use. */
+function rootsOf({ stages, elements, results }: RowProgram): ExpressionNode[] {
+  return [
+    ...stages.flatMap(({ value, place, finish }) =>
+      [value, place, finish].filter((it) => it !== undefined)
+    ),
+    ...elements.map(({ value }) => value),
+    ...results.map(({ value }) => value),
+  ];
+}
+
+function keyOfProgram(program: RowProgram): string {
+  const stages = program.stages.map(({ reducer, name, value, place, finish }) =>
+    `${reducer} ${name}=${[value, place, finish].map((it) => it && keyOf(it)).join()}`
+  );
+  const outputs = [...program.elements, ...program.results]
+    .map(({ value, dtype }) => `${dtype}(${keyOf(value)})`);
+  return [...stages, program.elements.length, ...outputs].join(";");
+}
+
+/** C++ of a stage: the merge of a lambda over the row. */
+function stageText(stage: RowStage, load: (index: number) => string, merge: string): string[] {
+  const { reducer, value, name, finish } = stage;
+  const writer = new ExpressionWriter(load);
+  const text = writer.value(value);
+  const type = valueType(value.dtype);
+  const place = isPlace(reducer) ? writer.value(stage.place ?? POSITION) : undefined;
+  const result = place === undefined ? text : `Place<${type}>{${text}, ${place}}`;
+  const lambda = `[=](i64 i) { ${writer.lines.join(" ")} return ${result}; }`;
+  const neutral = reducer === "Sum" || reducer === "Product";
+  const final = new ExpressionWriter(load);
+  const done = finish === undefined ? undefined : final.value(finish);
+  return [
+    `const auto f_${name} = ${lambda};`,
+    `const auto m_${name} = ${
+      merge.replaceAll("@R", `${reducer}<${type}>`)
+        .replaceAll("@F", `f_${name}`)
+        .replaceAll("@N", neutral ? `${reducer}<${type}>::neutral()` : `f_${name}(0)`)
+    };`,
+    ...(done === undefined
+      ? [`const auto ${name} = m_${name}${place === undefined ? "" : ".index"};`]
+      : [
+        `const auto merged = m_${name};`,
+        ...final.lines,
+        `const auto ${name} = ${done};`,
+      ]),
+  ];
+}
+
+/** The element of an input in a row: `p0[i]`. */
+function inputText(k: number, kind: string): string {
+  return kind === "0" ? `p${k}[0]` : kind === "1" ? `p${k}[i]` : `p${k}[i * t${k}]`;
+}
+
+const axesOf = (rank: number) => Array.from({ length: rank }, (_, axis) => axis);
+
+/** The parameters of the space of rows, or of everything around columns. */
+function spaceParameters(rank: number, operands: readonly number[]): string[] {
+  return [
+    ...axesOf(rank).map((axis) => `long long d${axis}`),
+    ...axesOf(rank).flatMap((axis) => operands.map((k) => `long long s${axis}_${k}`)),
+  ];
+}
+
+/** C++ of that space. Its last dimension is a single element, because locate() takes rows. */
+function spaceText(rank: number, operands: readonly number[]): string[] {
+  return [
+    `  Space<${rank + 1}, ${Math.max(1, operands.length)}> space{};`,
+    `  space.size[${rank}] = 1;`,
+    ...axesOf(rank).map((axis) => `  space.size[${axis}] = d${axis};`),
+    ...axesOf(rank).flatMap((axis) =>
+      operands.map((k) => `  space.stride[${axis}][${k}] = s${axis}_${k};`)
+    ),
+  ];
+}
+
+const spaceArguments = ({ shape, strides }: Space): number[] => [
+  ...shape,
+  ...shape.flatMap((_, axis) => strides.map((own) => own[axis]!)),
+];
+
+/** Composes the kernel of a row program. */
+function rowsText(
+  action: string,
+  program: RowProgram,
+  inputs: readonly DType[],
+  rank: number,
+  kinds: string,
+  threads: number,
+): KernelText {
+  const { stages, elements, results } = program;
+  const roots = rootsOf(program);
+  const load = (k: number) => inputText(k, kinds[k]!);
+  const outputs = [...elements, ...results];
+  const count = Math.max(1, inputs.length);
+  const operands = inputs.map((_, k) => k);
+  const step = (k: number) =>
+    kinds[k] === "0" ? "" : kinds[k] === "1" ? " + begin" : ` + begin * t${k}`;
+  const writer = new ExpressionWriter(load);
+  const values = elements.map(({ value }) => writer.value(value));
+  const rowWriter = new ExpressionWriter(load);
+  const rowValues = results.map(({ value }) => rowWriter.value(value));
+  const stageLines = stages.flatMap((stage) => {
+    const [first, second, ...rest] = stageText(
+      stage,
+      load,
+      `reduce_row<${threads}, @R>(columns, @N, @F)`,
+    );
+    // Several stages may name their merged value alike.
+    return stage.finish === undefined ? [first!, second!, ...rest] : [
+      first!,
+      second!,
+      `const auto ${stage.name} = [=] { ${rest.slice(0, -1).join(" ")} return ${
+        rest.at(-1)!.replace(/^.* = /, "")
+      } }();`,
+    ];
+  });
+  return {
+    name: kernelName(action),
+    template: "reduce",
+    dtypes: new Set([...dtypesIn(...roots), ...inputs, ...outputs.map(({ dtype }) => dtype)]),
+    parameters: [
+      ...inputs.map((type, k) => `const ${cTypeOf(type)}* x${k}`),
+      ...outputs.map(({ dtype }, k) => `${cTypeOf(dtype)}* y${k}`),
+      ...operands.map((k) => `long long o${k}`),
+      ...scalarTypesIn(...roots).map((type, index) => `${valueType(type)} c${index}`),
+      ...operands.flatMap((k) => kinds[k] === "s" ? [`long long t${k}`] : []),
+      ...["rows", "width", "length", "segments", "per_block"].map((name) => `long long ${name}`),
+      ...spaceParameters(rank, operands),
+    ],
+    body: [
+      ...spaceText(rank, operands),
+      `  for_each_row<${threads}>(rows * segments, per_block, [=](i64 job) {`,
+      "    const i64 row = segments == 1 ? job : job / segments;",
+      "    const i64 begin = (job - row * segments) * length;",
+      "    const i64 columns = width - begin < length ? width - begin : length;",
+      `    i64 at[${count}];`,
+      "    space.locate(row, at);",
+      ...operands.map((k) => `    const auto* const p${k} = x${k} + o${k} + at[${k}]${step(k)};`),
+      ...stageLines.map((line) => `    ${line}`),
+      ...(elements.length === 0 ? [] : [
+        ...elements.map((_, k) => `    auto* const q${k} = y${k} + row * width;`),
+        `    map_row<${threads}>(columns, [=](i64 i) {`,
+        ...writer.lines.map((line) => `      ${line}`),
+        ...elements.map(({ dtype }, k) => `      ${storeText(`q${k}[i]`, values[k]!, dtype)}`),
+        "    });",
+      ]),
+      ...(results.length === 0 ? [] : [
+        `    if (is_first_of_row<${threads}>()) {`,
+        ...rowWriter.lines.map((line) => `      ${line}`),
+        ...results.map(({ dtype }, k) =>
+          `      ${storeText(`y${elements.length + k}[job]`, rowValues[k]!, dtype)}`
+        ),
+        "    }",
+      ]),
+      "  });",
+    ].join("\n"),
+  };
+}
+
+/** The strides of operands in a space of rows, with the last dimension along the row. */
+function rowSpace(
+  tensors: readonly Tensor[],
+  shape: Shape,
+  rowRank: number,
+): { readonly outer: Space; readonly inner: Space } {
+  const all = tensors.map((tensor) => broadcastStrides(tensor, shape));
+  const split = shape.length - rowRank;
+  return {
+    outer: mergeDimensions(shape.slice(0, split), all.map((own) => own.slice(0, split))),
+    inner: mergeDimensions(shape.slice(split), all.map((own) => own.slice(split))),
+  };
+}
+
+const classOf = (stride: number) => stride === 0 ? "0" : stride === 1 ? "1" : "s";
+
+/** The number of parts of a row, which depends on nothing but the shape and the form. */
+function segmentsOf(jobs: number, steps: number, stepSize: number, form: KernelForm): number {
+  if (jobs >= ENOUGH_JOBS) return 1;
+  const length = Math.max(1, Math.ceil(JOB[form] / stepSize));
+  return Math.max(1, Math.ceil(steps / length));
+}
+
+/**
+ * Runs a program over the rows of broadcast operands.
+ *
+ * @param rowRank The number of trailing dimensions that form a row.
+ * @returns The tensors of the program's elements, then those of its results.
+ */
+export function runRows(
+  action: string,
+  program: RowProgram,
+  tensors: readonly Tensor[],
+  scalars: readonly (number | bigint | boolean)[],
+  shape: Shape,
+  rowRank: number,
+  options: TensorOptions = {},
+): Tensor[] {
+  const context = commonContext(action, tensors);
+  const stream = streamFor(context, options.stream);
+  const work = DeviceWork.of(context);
+  const { outer, inner } = rowSpace(tensors, shape, rowRank);
+  if (inner.shape.length > 1) {
+    // The operands' rows do not have a common stride: dense ones have.
+    return withDense(
+      action,
+      tensors,
+      shape,
+      stream,
+      (copies) => runRows(action, program, copies, scalars, shape, rowRank, options),
+    );
+  }
+  const width = sizeOf(shape.slice(shape.length - rowRank));
+  const rows = sizeOf(shape.slice(0, shape.length - rowRank));
+  const [only] = program.stages;
+  const isSplittable = program.stages.length === 1 && program.elements.length === 0 &&
+    program.results.length === 1;
+  const segments = isSplittable ? segmentsOf(rows, width, 1, work.form) : 1;
+  const outerShape = shape.slice(0, shape.length - rowRank);
+  const partial: RowProgram = segments === 1 ? program : partialProgram(only!);
+  const threads = width <= WARP_COLUMNS && segments === 1 ? 32 : BLOCK;
+  const kinds = inner.strides.map(([stride]) => classOf(width === 1 ? 0 : stride!)).join("");
+  const rank = outer.shape.length;
+  const outputs = [
+    ...partial.elements.map(({ dtype }) => newTensor(context, dtype, shape, stream)),
+    ...partial.results.map(({ dtype }) =>
+      newTensor(context, dtype, segments === 1 ? outerShape : [...outerShape, segments], stream)
+    ),
+  ];
+  if (rows === 0) return outputs;
+  const types = tensors.map(({ dtype }) => dtype);
+  const key = `rows ${keyOfProgram(partial)} ${types} ${rank} ${kinds} ${threads}`;
+  const kernel = work.kernel(key, () => rowsText(action, partial, types, rank, kinds, threads));
+  const length = Math.ceil(width / segments);
+  const jobs = rows * segments;
+  const perBlock = work.form === "block"
+    ? Math.max(1, Math.min(Math.ceil(JOB.block / Math.max(1, length)), Math.ceil(jobs / 4)))
+    : threads === 32
+    ? BLOCK / 32
+    : 1;
+  const grid = Math.min(Math.ceil(jobs / perBlock), work.form === "block" ? Infinity : 2 ** 20);
+  const block = work.form === "block" ? 1 : BLOCK;
+  enqueueKernel(kernel, [...tensors, ...outputs], outputs, stream, { grid, block }, [
+    ...tensors.map(({ storage }) => storage.buffer),
+    ...outputs.map(({ storage }) => storage.buffer),
+    ...tensors.map(({ offset }) => offset),
+    ...scalars as number[],
+    ...inner.strides.flatMap(([stride], k) => kinds[k] === "s" ? [stride!] : []),
+    ...[rows, width, length, segments, perBlock],
+    ...spaceArguments(outer),
+  ]);
+  if (segments === 1) return outputs;
+  const [result] = program.results;
+  const merging = mergingProgram(only!, result!, width);
+  const [merged] = runRows(
+    action,
+    merging.program,
+    outputs,
+    merging.scalars,
+    [...outerShape, segments],
+    1,
+    {
+      stream,
+    },
+  );
+  for (const output of outputs) output.dispose();
+  return [merged!];
+}
+
+/** Makes the operands of a kernel dense, and disposes the copies afterwards. */
+export function withDense<Result>(
+  action: string,
+  tensors: readonly Tensor[],
+  shape: Shape,
+  stream: TensorOptions["stream"],
+  use: (copies: readonly Tensor[]) => Result,
+): Result {
+  const options = stream === undefined ? {} : { stream };
+  const copies = tensors.map((tensor) => {
+    const root = (): ExpressionNode => ({ kind: "input", index: 0, dtype: tensor.dtype });
+    return runMap(
+      action,
+      `copy(${tensor.dtype})`,
+      root,
+      [tensor],
+      [],
+      shape,
+      tensor.dtype,
+      options,
+    );
+  });
+  try {
+    return use(copies);
+  } finally {
+    for (const copy of copies) copy.dispose();
+  }
+}
+
+/** The program that reduces a part of a row. */
+function partialProgram({ finish: _, ...stage }: RowStage): RowProgram {
+  const { dtype } = stage.value;
+  const name = (text: string, type: DType): ExpressionNode => ({
+    kind: "name",
+    name: text,
+    dtype: type,
+  });
+  const results = isPlace(stage.reducer)
+    ? [
+      { value: name(`m_${stage.name}.value`, dtype), dtype: storedType(dtype) },
+      { value: name(`m_${stage.name}.index`, "int64"), dtype: "int64" as const },
+    ]
+    : [{ value: name(`m_${stage.name}`, dtype), dtype: storedType(dtype) }];
+  return { stages: [stage], elements: [], results };
+}
+
+/** The type that stores a computed value exactly. */
+const storedType = (dtype: DType): DType => valueType(dtype) === "float" ? "float32" : dtype;
+
+/** The program that merges the parts of rows. */
+function mergingProgram(
+  stage: RowStage,
+  result: RowProgram["results"][number],
+  width: number,
+): { readonly program: RowProgram; readonly scalars: readonly bigint[] } {
+  const dtype = storedType(stage.value.dtype);
+  const retyped = (node: ExpressionNode): ExpressionNode => {
+    // The parts are as long as the number of parts; the length of the row is passed.
+    if (node.kind === "name" && node.name === "width") {
+      return { kind: "scalar", index: 0, dtype: "int64" };
+    }
+    if (node.kind === "cast") return { ...node, operand: retyped(node.operand) };
+    if (node.kind === "operation") return { ...node, operands: node.operands.map(retyped) };
+    return node;
+  };
+  const finish = stage.finish && retyped(stage.finish);
+  const usesWidth = finish !== undefined && scalarTypesIn(finish).length > 0;
+  const place: ExpressionNode = { kind: "input", index: 1, dtype: "int64" };
+  return {
+    program: {
+      stages: [{
+        reducer: stage.reducer,
+        name: stage.name,
+        value: { kind: "input", index: 0, dtype },
+        ...(isPlace(stage.reducer) ? { place } : {}),
+        ...(finish === undefined ? {} : { finish }),
+      }],
+      elements: [],
+      results: [result],
+    },
+    scalars: usesWidth ? [BigInt(width)] : [],
+  };
+}
+
+/** Composes the kernel that reduces columns. */
+function columnsText(
+  action: string,
+  stage: RowStage,
+  dtype: DType,
+  inputs: readonly DType[],
+  kinds: string,
+  rank: number,
+): KernelText {
+  // Inputs are at p0[row * r0 + i].
+  const load = (k: number) =>
+    `p${k}[row * r${k}${kinds[k] === "0" ? "" : kinds[k] === "1" ? " + i" : ` + i * t${k}`}]`;
+  const writer = new ExpressionWriter(load);
+  const value = writer.value(stage.value);
+  const type = valueType(stage.value.dtype);
+  const roots = [stage.value, ...(stage.finish === undefined ? [] : [stage.finish])];
+  const final = new ExpressionWriter(load);
+  const done = stage.finish === undefined ? "merged" : final.value(stage.finish);
+  const operands = inputs.map((_, k) => k);
+  const reducer = `${stage.reducer}<${type}>`;
+  const neutral = stage.reducer === "Sum" || stage.reducer === "Product"
+    ? `[=](i64) { return ${reducer}::neutral(); }`
+    : "[=](i64 column) { return f(begin, column); }";
+  return {
+    name: kernelName(action),
+    template: "reduce",
+    dtypes: new Set([...dtypesIn(...roots), ...inputs, dtype]),
+    parameters: [
+      ...inputs.map((input, k) => `const ${cTypeOf(input)}* x${k}`),
+      `${cTypeOf(dtype)}* y`,
+      ...operands.map((k) => `long long o${k}`),
+      ...scalarTypesIn(...roots).map((scalar, index) => `${valueType(scalar)} c${index}`),
+      ...operands.flatMap((k) => [`long long r${k}`, `long long t${k}`]),
+      ...["width", "columns", "tiles", "length", "segments"].map((name) => `long long ${name}`),
+      ...spaceParameters(rank, operands),
+    ],
+    body: [
+      ...spaceText(rank, operands),
+      "  const i64 tile = blockIdx.x % tiles;",
+      "  const i64 segment = blockIdx.x / tiles % segments;",
+      "  const i64 outer = blockIdx.x / tiles / segments;",
+      "  const i64 begin = segment * length;",
+      "  const i64 end = begin + length < width ? begin + length : width;",
+      `  i64 at[${Math.max(1, operands.length)}];`,
+      "  space.locate(outer, at);",
+      ...operands.map((k) => `  const auto* const p${k} = x${k} + o${k} + at[${k}];`),
+      "  auto* const out = y + (outer * segments + segment) * columns;",
+      `  const auto f = [=](i64 row, i64 i) -> ${type} {`,
+      ...writer.lines.map((line) => `    ${line}`),
+      `    return ${value};`,
+      "  };",
+      `  reduce_columns<${reducer}>(begin, end, tile, columns, ${neutral}, f, [=](i64 i, ${type} merged) {`,
+      ...final.lines.map((line) => `    ${line}`),
+      `    ${storeText("out[i]", done, dtype)}`,
+      "  });",
+    ].join("\n"),
+  };
+}
+
+/**
+ * Reduces the middle of a shape in three parts, the last of which runs along memory.
+ *
+ * @param split The numbers of dimensions of the outer and the reduced part.
+ */
+export function runColumns(
+  action: string,
+  stage: RowStage,
+  dtype: DType,
+  tensors: readonly Tensor[],
+  scalars: readonly (number | bigint | boolean)[],
+  shape: Shape,
+  split: readonly [number, number],
+  options: TensorOptions = {},
+): Tensor {
+  const context = commonContext(action, tensors);
+  const stream = streamFor(context, options.stream);
+  const work = DeviceWork.of(context);
+  const bounds = [0, split[0], split[0] + split[1], shape.length];
+  const all = tensors.map((tensor) => broadcastStrides(tensor, shape));
+  const parts = [0, 1, 2].map((part) =>
+    mergeDimensions(
+      shape.slice(bounds[part], bounds[part + 1]),
+      all.map((own) => own.slice(bounds[part], bounds[part + 1])),
+    )
+  );
+  if (parts.slice(1).some((part) => part.shape.length > 1)) {
+    return withDense(
+      action,
+      tensors,
+      shape,
+      stream,
+      (copies) => runColumns(action, stage, dtype, copies, scalars, shape, split, options),
+    );
+  }
+  const [outer, width, columns] = [0, 1, 2].map((part) =>
+    sizeOf(shape.slice(bounds[part], bounds[part + 1]))
+  ) as [number, number, number];
+  const tiles = Math.ceil(columns / TILE[work.form]);
+  const stepSize = Math.min(columns, TILE[work.form]);
+  const segments = segmentsOf(outer * tiles, width, stepSize, work.form);
+  const kept = [...shape.slice(0, split[0]), ...shape.slice(bounds[2])];
+  const { finish: _, ...unfinished } = stage;
+  const own = segments === 1 ? stage : unfinished;
+  const type = segments === 1 ? dtype : storedType(stage.value.dtype);
+  const partShape = [...shape.slice(0, split[0]), segments, ...shape.slice(bounds[2])];
+  const result = newTensor(context, type, segments === 1 ? kept : partShape, stream);
+  if (sizeOf(kept) === 0) return result;
+  const kinds = parts[2]!.strides.map(([stride]) => classOf(stride!)).join("");
+  const types = tensors.map((tensor) => tensor.dtype);
+  const program = { stages: [own], elements: [], results: [] };
+  const rank = parts[0]!.shape.length;
+  const key = `columns ${keyOfProgram(program)} ${type} ${types} ${kinds} ${rank}`;
+  const kernel = work.kernel(key, () => columnsText(action, own, type, types, kinds, rank));
+  const grid = outer * tiles * segments;
+  const block = work.form === "block" ? 1 : BLOCK;
+  enqueueKernel(kernel, [...tensors, result], [result], stream, { grid, block }, [
+    ...tensors.map(({ storage }) => storage.buffer),
+    result.storage.buffer,
+    ...tensors.map(({ offset }) => offset),
+    ...scalars as number[],
+    ...tensors.flatMap((_, k) => parts.slice(1).map(({ strides }) => strides[k]![0]!)),
+    ...[width, columns, tiles, Math.ceil(width / segments), segments],
+    ...spaceArguments(parts[0]!),
+  ]);
+  if (segments === 1) return result;
+  const merging = mergingProgram(stage, { value: mergedNode(dtype), dtype }, width);
+  try {
+    return runColumns(
+      action,
+      merging.program.stages[0]!,
+      dtype,
+      [result],
+      merging.scalars,
+      partShape,
+      [split[0], 1],
+      { stream },
+    );
+  } finally {
+    result.dispose();
+  }
+}

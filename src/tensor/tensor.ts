@@ -1,0 +1,713 @@
+/**
+ * Tensors: typed, shaped memory on a device, and views of it.
+ *
+ * @module
+ */
+
+import { describeValue } from "../ffi/describe_value.ts";
+import { displayAs } from "../ffi/display.ts";
+import { type DeviceContext, labelOf } from "../hardware/device_context.ts";
+import type { DeviceBuffer } from "../memory/device_buffer.ts";
+import { createTypedArray, type DType, type TypedArrayOf } from "../memory/dtype.ts";
+import { widenToFloat32 } from "../memory/element_bits.ts";
+import { dense, type Operand, type TensorOptions } from "./apply.ts";
+import { arrayText } from "./array_text.ts";
+import * as elementwise from "./elementwise.ts";
+import type { DivideResult, TypeOf } from "./elementwise.ts";
+import type { ExpressionNode } from "./expression/node.ts";
+import type { Tracer } from "./fusion.ts";
+import {
+  broadcastShapes,
+  broadcastStrides,
+  inferShape,
+  isDense,
+  type Layout,
+  requireAxes,
+  requireAxis,
+  requireShape,
+  reshapedStrides,
+  type Shape,
+  shapeText,
+  sizeOf,
+  type Slice,
+  sliceAxis,
+} from "./layout.ts";
+import { matmul } from "./linear_algebra.ts";
+import type { FloatResult, Promote, SumResult } from "./promotion.ts";
+import * as reductions from "./reductions.ts";
+import type { MeanResult, ReduceOptions } from "./reductions.ts";
+import { addToScope } from "./scope.ts";
+import type { TensorStorage } from "./storage.ts";
+
+/**
+ * Nested arrays of elements; a single element for a tensor without dimensions.
+ * @category Tensors
+ */
+export type Nested<Element> = Element | readonly Nested<Element>[];
+
+/** The JavaScript value of an element. */
+export type ElementValue<D extends DType> = D extends "int64" | "uint64" ? bigint
+  : D extends "bool" ? boolean
+  : number;
+
+/** A value in the expression that `fuse()` builds. */
+export interface TracedValue {
+  readonly tracer: Tracer;
+  readonly node: ExpressionNode;
+}
+
+const KEY = Symbol();
+
+// Access to private members for the modules of operations.
+/** Makes a tensor over memory, which it holds. */
+export let makeTensor: <D extends DType>(
+  storage: TensorStorage,
+  dtype: D,
+  layout: Layout,
+) => Tensor<D>;
+/** Makes a tensor that stands for a value in an expression. */
+export let makeTraced: (traced: TracedValue, shape: Shape, context: DeviceContext) => Tensor;
+
+/**
+ * A tensor: elements of one type in a shape, on a device. Made by {@linkcode tensor},
+ * {@linkcode zeros} and their like, and by operations on other tensors.
+ *
+ * Names and semantics of operations are those of the Python array API standard, in camelCase. An
+ * operation returns at once; the device works in the order of the calls. The first use of an
+ * operation compiles its kernel while the program continues.
+ *
+ * Views, such as slices, share memory. The memory is freed when the tensor and all of its views are
+ * disposed (`using`, {@linkcode tidy}), or collected as garbage.
+ *
+ * @typeParam D The element type.
+ *
+ * @example
+ * ```ts
+ * import { tensor } from "@gridstride/cuda/tensor";
+ *
+ * using x = tensor([[1, 2], [3, 4]]);
+ * using y = x.multiply(10).add(x.permute([1, 0]));
+ * console.log(await y.toNested()); // [ [ 11, 23 ], [ 32, 44 ] ]
+ * ```
+ * @category Tensors
+ */
+export class Tensor<D extends DType = DType> implements Disposable {
+  /** The element type. */
+  readonly dtype: D;
+  /** The extents, outermost first; empty for a single element. */
+  readonly shape: Shape;
+  /** The distances of neighbours along each axis, in elements. */
+  readonly strides: readonly number[];
+  /** The position of the first element in the buffer. */
+  readonly offset: number;
+  /** The number of elements. */
+  readonly size: number;
+  /** Whether the elements lie in row-major order without gaps. */
+  readonly isDense: boolean;
+  /** The device of the memory. */
+  readonly context: DeviceContext;
+  readonly #storage: TensorStorage | undefined;
+  readonly #traced: TracedValue | undefined;
+  #disposed = false;
+  // Where it was disposed, if the pool tracks memory.
+  #disposedAt: string | undefined;
+
+  private constructor(
+    key: symbol,
+    dtype: D,
+    layout: Layout,
+    context: DeviceContext,
+    storage: TensorStorage | undefined,
+    traced: TracedValue | undefined,
+  ) {
+    if (key !== KEY) {
+      throw new TypeError("Cannot make a Tensor by new: call tensor(), zeros() or their like");
+    }
+    this.dtype = dtype;
+    this.shape = layout.shape;
+    this.strides = layout.strides;
+    this.offset = layout.offset;
+    this.size = sizeOf(layout.shape);
+    this.isDense = isDense(layout);
+    this.context = context;
+    this.#storage = storage;
+    this.#traced = traced;
+    if (storage === undefined) return;
+    storage.hold();
+    addToScope(this);
+  }
+
+  static {
+    makeTensor = (storage, dtype, layout) =>
+      new Tensor(KEY, dtype, layout, storage.context, storage, undefined);
+    makeTraced = (traced, shape, context) => {
+      const layout = { shape, strides: shape.map(() => 0), offset: 0 };
+      return new Tensor(KEY, traced.node.dtype, layout, context, undefined, traced);
+    };
+    displayAs<Tensor>(Tensor.prototype, "Tensor", {
+      dtype: ({ dtype }) => dtype,
+      shape: ({ shape }) => shapeText(shape),
+      device: labelOf,
+      disposed: ({ disposed }) => disposed,
+    }, { more: { elements: (tensor) => tensor.toText() } });
+  }
+
+  /** The memory, shared with views; for the modules of operations. */
+  get storage(): TensorStorage {
+    const storage = this.#storage;
+    if (storage !== undefined) return storage;
+    throw new TypeError(
+      "Cannot use a tensor inside of fuse() like this: only elementwise operations and a final " +
+        "reduction can be fused",
+    );
+  }
+
+  /** The value in an expression, if `fuse()` made the tensor. */
+  get traced(): TracedValue | undefined {
+    return this.#traced;
+  }
+
+  /** The number of dimensions. */
+  get rank(): number {
+    return this.shape.length;
+  }
+
+  /** Whether the tensor is disposed. */
+  get disposed(): boolean {
+    return this.#disposed || this.#storage?.freed === true;
+  }
+
+  /** Throws if the tensor is disposed. */
+  requireUsable(action: string, name = "the tensor"): void {
+    if (!this.disposed) return;
+    const place = this.#disposedAt === undefined ? "" : `, ${this.#disposedAt}`;
+    throw new TypeError(`Cannot ${action} as ${name} must not be disposed: it is${place}`);
+  }
+
+  /**
+   * The buffer of a dense tensor, for kernels of the program. Ends with the tensor.
+   *
+   * @throws {TypeError} If the elements are not dense, or an operation that writes them waits for its
+   * kernel: `await tensor.ready()` first.
+   */
+  get buffer(): DeviceBuffer<D> {
+    this.requireUsable("use the buffer");
+    const { buffer, pending, failure } = this.storage;
+    if (failure !== undefined) throw failure;
+    if (pending > 0) {
+      throw new TypeError(
+        "Cannot use the buffer as the tensor must be ready: await tensor.ready() first",
+      );
+    }
+    if (!this.isDense) {
+      throw new TypeError(
+        `Cannot use the buffer as the elements must be dense: the strides are ${
+          shapeText(this.strides)
+        }. Make a dense copy by astype()`,
+      );
+    }
+    return buffer.view(this.offset, this.offset + this.size) as DeviceBuffer as DeviceBuffer<D>;
+  }
+
+  /**
+   * Resolves when all operations before are enqueued on the device.
+   *
+   * @throws {CompileError} If the kernel of an operation that wrote the tensor did not compile.
+   */
+  async ready(): Promise<this> {
+    await this.storage.work.settled();
+    const { failure } = this.storage;
+    if (failure !== undefined) throw failure;
+    return this;
+  }
+
+  #view<E extends DType>(layout: Layout, dtype: E): Tensor<E> {
+    return makeTensor(this.storage, dtype, layout);
+  }
+
+  /**
+   * A view of some positions: for each axis a position, which drops the axis, or a range. Missing
+   * axes stay whole.
+   *
+   * @param index Such as `[{ start: 1, step: 2 }, 0]` for Python's `[1::2, 0]`.
+   * @throws {RangeError} If a position is out of range, or there are more entries than axes.
+   */
+  slice(index: readonly (number | Slice)[]): Tensor<D> {
+    const action = "slice a tensor";
+    this.requireUsable(action);
+    if (!Array.isArray(index) || index.length > this.rank) {
+      throw new RangeError(
+        `Cannot ${action} as index must be an array of at most ${this.rank} entries: it is ${
+          describeValue(index)
+        }`,
+      );
+    }
+    let layout: Layout = this;
+    const dropped: number[] = [];
+    index.forEach((entry: number | Slice, axis) => {
+      if (typeof entry === "object" && entry !== null) {
+        layout = sliceAxis(layout, axis, entry, action);
+        return;
+      }
+      const extent = this.shape[axis]!;
+      if (!Number.isInteger(entry) || entry < -extent || entry >= extent) {
+        throw new RangeError(
+          `Cannot ${action} as index[${axis}] must be a range or a position in ${-extent}..${
+            extent - 1
+          }: it is ${describeValue(entry)}`,
+        );
+      }
+      const start = entry < 0 ? entry + extent : entry;
+      layout = sliceAxis(layout, axis, { start, stop: start + 1 }, action);
+      dropped.push(axis);
+    });
+    const isKept = (_: number, axis: number) => !dropped.includes(axis);
+    const { shape, strides, offset } = layout as Layout;
+    const kept = { shape: shape.filter(isKept), strides: strides.filter(isKept), offset };
+    return this.#view(kept, this.dtype);
+  }
+
+  /** A view of one position of the first axes: `x.at(2)` is row 2. */
+  at(...positions: readonly number[]): Tensor<D> {
+    return this.slice(positions);
+  }
+
+  /** A view with reordered axes: `x.permute([2, 0, 1])`. */
+  permute(axes: readonly number[]): Tensor<D> {
+    const action = "permute a tensor";
+    this.requireUsable(action);
+    const isWhole = Array.isArray(axes) && axes.length === this.rank;
+    if (!isWhole || requireAxes(axes, this.rank, action).length !== this.rank) {
+      throw new RangeError(
+        `Cannot ${action} as axes must name each of the ${this.rank} axes once: it is ${
+          describeValue(axes)
+        }`,
+      );
+    }
+    const order = axes.map((axis) => requireAxis(axis, this.rank, action));
+    return this.#view({
+      shape: order.map((axis) => this.shape[axis]!),
+      strides: order.map((axis) => this.strides[axis]!),
+      offset: this.offset,
+    }, this.dtype);
+  }
+
+  /** A view with the last two axes exchanged. */
+  transpose(): Tensor<D> {
+    if (this.rank < 2) {
+      throw new RangeError(
+        `Cannot transpose a tensor as it must have at least 2 dimensions: it has ${this.rank}`,
+      );
+    }
+    const axes = this.shape.map((_, axis) => axis);
+    axes.splice(-2, 2, this.rank - 1, this.rank - 2);
+    return this.permute(axes);
+  }
+
+  /**
+   * The same elements in another shape: a view where possible, else a dense copy.
+   *
+   * @param shape The extents; one of them may be -1.
+   * @throws {RangeError} If the number of elements differs.
+   */
+  reshape(shape: Shape): Tensor<D> {
+    const action = "reshape a tensor";
+    this.requireUsable(action);
+    const target = inferShape(shape, this.size, action);
+    const strides = reshapedStrides(this, target);
+    if (strides !== undefined) {
+      return this.#view({ shape: target, strides, offset: this.offset }, this.dtype);
+    }
+    using copy = dense(this as Tensor) as Tensor as Tensor<D>;
+    return copy.reshape(target);
+  }
+
+  /** A view of one dimension, or a dense copy. */
+  flatten(): Tensor<D> {
+    return this.reshape([-1]);
+  }
+
+  /** A view without the axes of extent 1, or without the named ones. */
+  squeeze(axis?: number | readonly number[]): Tensor<D> {
+    const action = "squeeze a tensor";
+    this.requireUsable(action);
+    const named = requireAxes(axis, this.rank, action);
+    const wide = axis === undefined ? undefined : named.find((it) => this.shape[it] !== 1);
+    if (wide !== undefined) {
+      throw new RangeError(
+        `Cannot ${action} as the extent of axis ${wide} must be 1: it is ${this.shape[wide]}`,
+      );
+    }
+    const isKept = (_: number, at: number) => !(named.includes(at) && this.shape[at] === 1);
+    const [shape, strides] = [this.shape.filter(isKept), this.strides.filter(isKept)];
+    return this.#view({ shape, strides, offset: this.offset }, this.dtype);
+  }
+
+  /** A view with a new axis of extent 1 before the given one. */
+  expandDims(axis: number): Tensor<D> {
+    this.requireUsable("expand a tensor");
+    const at = requireAxis(axis, this.rank + 1, "expand a tensor");
+    const [shape, strides] = [this.shape.toSpliced(at, 0, 1), this.strides.toSpliced(at, 0, 0)];
+    return this.#view({ shape, strides, offset: this.offset }, this.dtype);
+  }
+
+  /** A view that repeats axes of extent 1, and new leading axes. */
+  broadcastTo(shape: Shape): Tensor<D> {
+    const action = "broadcast a tensor";
+    this.requireUsable(action);
+    const target = requireShape(shape, action);
+    const common = broadcastShapes(action, target, this.shape);
+    if (common.length !== target.length || common.some((extent, axis) => extent !== target[axis])) {
+      throw new RangeError(
+        `Cannot ${action} as shape must contain ${shapeText(this.shape)}: it is ${
+          shapeText(target)
+        }`,
+      );
+    }
+    const strides = broadcastStrides(this, target);
+    return this.#view({ shape: target, strides, offset: this.offset }, this.dtype);
+  }
+
+  /** A view with the elements along axes in reverse order; along all axes by default. */
+  flip(axis?: number | readonly number[]): Tensor<D> {
+    const axes = requireAxes(axis, this.rank, "flip a tensor");
+    return this.slice(this.shape.map((_, at) => axes.includes(at) ? { step: -1 } : {}));
+  }
+
+  /**
+   * The elements in row-major order, without blocking the event loop.
+   *
+   * @returns A typed array of the element type; see `DeviceBuffer.toArray()`.
+   * @throws {CudaError} If earlier work failed.
+   * @throws {RangeError} If an earlier operation met an index out of range.
+   */
+  async toArray(): Promise<TypedArrayOf<D, ArrayBuffer>> {
+    this.requireUsable("read a tensor");
+    const { storage } = this;
+    if (storage.failure !== undefined) throw storage.failure;
+    if (this.size === 0) {
+      await storage.work.settled();
+      return createTypedArray(this.dtype, 0);
+    }
+    const source = dense(this as Tensor);
+    try {
+      await source.ready();
+      const { stream, work } = source.storage;
+      const reading = source.buffer.toArray({ stream });
+      await work.checkReports(stream).catch(async (error) => {
+        await reading;
+        throw error;
+      });
+      return await reading as unknown as TypedArrayOf<D, ArrayBuffer>;
+    } finally {
+      if (source !== this as Tensor) source.dispose();
+    }
+  }
+
+  /** The elements as JavaScript values in row-major order. */
+  async #values(): Promise<(number | bigint | boolean)[]> {
+    const elements: unknown = await this.toArray();
+    const { dtype } = this as Tensor;
+    if (dtype === "bool") return Array.from(elements as Uint8Array, (bit) => bit !== 0);
+    if (dtype === "bfloat16") return [...widenToFloat32(dtype, elements as Uint16Array)];
+    if (dtype === "float8_e4m3" || dtype === "float8_e5m2") {
+      return [...widenToFloat32(dtype, elements as Uint8Array)];
+    }
+    return Array.from(elements as ArrayLike<number | bigint>);
+  }
+
+  /** The elements as nested arrays. */
+  async toNested(): Promise<Nested<ElementValue<D>>> {
+    const values = await this.#values();
+    let at = 0;
+    const build = (axis: number): Nested<unknown> =>
+      axis === this.rank
+        ? values[at++]
+        : Array.from({ length: this.shape[axis]! }, () => build(axis + 1));
+    return build(0) as Nested<ElementValue<D>>;
+  }
+
+  /**
+   * The only element.
+   *
+   * @throws {RangeError} If there is not exactly one.
+   */
+  async item(): Promise<ElementValue<D>> {
+    if (this.size !== 1) {
+      throw new RangeError(
+        `Cannot read an item as the tensor must have 1 element: its shape is ${
+          shapeText(this.shape)
+        }`,
+      );
+    }
+    return (await this.#values())[0] as ElementValue<D>;
+  }
+
+  /** The elements as NumPy prints them. */
+  async toText(): Promise<string> {
+    return arrayText(this.dtype, this.shape, await this.#values());
+  }
+
+  /** −x: `negative(this)`. */
+  negative(): Tensor<D> {
+    return elementwise.negative<D>(this);
+  }
+
+  /** The absolute value: `abs(this)`. */
+  abs(): Tensor<D> {
+    return elementwise.abs<D>(this);
+  }
+
+  /** −1, 0 or 1: `sign(this)`. */
+  sign(): Tensor<D> {
+    return elementwise.sign<D>(this);
+  }
+
+  /** X²: `square(this)`. */
+  square(): Tensor<D> {
+    return elementwise.square<D>(this);
+  }
+
+  /** 1 / x: `reciprocal(this)`. */
+  reciprocal(): Tensor<FloatResult<D>> {
+    return elementwise.reciprocal<D>(this);
+  }
+
+  /** The square root: `sqrt(this)`. */
+  sqrt(): Tensor<FloatResult<D>> {
+    return elementwise.sqrt<D>(this);
+  }
+
+  /** 1 / √x: `rsqrt(this)`. */
+  rsqrt(): Tensor<FloatResult<D>> {
+    return elementwise.rsqrt<D>(this);
+  }
+
+  /** E to the power of x: `exp(this)`. */
+  exp(): Tensor<FloatResult<D>> {
+    return elementwise.exp<D>(this);
+  }
+
+  /** The natural logarithm: `log(this)`. */
+  log(): Tensor<FloatResult<D>> {
+    return elementwise.log<D>(this);
+  }
+
+  /** Log(1 + x), exact near 0: `log1p(this)`. */
+  log1p(): Tensor<FloatResult<D>> {
+    return elementwise.log1p<D>(this);
+  }
+
+  /** The sine of an angle in radians: `sin(this)`. */
+  sin(): Tensor<FloatResult<D>> {
+    return elementwise.sin<D>(this);
+  }
+
+  /** The cosine: `cos(this)`. */
+  cos(): Tensor<FloatResult<D>> {
+    return elementwise.cos<D>(this);
+  }
+
+  /** The hyperbolic tangent: `tanh(this)`. */
+  tanh(): Tensor<FloatResult<D>> {
+    return elementwise.tanh<D>(this);
+  }
+
+  /** The largest integer that is not above x: `floor(this)`. */
+  floor(): Tensor<D> {
+    return elementwise.floor<D>(this);
+  }
+
+  /** The smallest integer that is not below x: `ceil(this)`. */
+  ceil(): Tensor<D> {
+    return elementwise.ceil<D>(this);
+  }
+
+  /** The nearest integer, ties to even: `round(this)`. */
+  round(): Tensor<D> {
+    return elementwise.round<D>(this);
+  }
+
+  /** Max(x, 0): `relu(this)`. */
+  relu(): Tensor<D> {
+    return elementwise.relu<D>(this);
+  }
+
+  /** X · Φ(x), by the error function: `gelu(this)`. */
+  gelu(): Tensor<FloatResult<D>> {
+    return elementwise.gelu<D>(this);
+  }
+
+  /** X · sigmoid(x): `silu(this)`. */
+  silu(): Tensor<FloatResult<D>> {
+    return elementwise.silu<D>(this);
+  }
+
+  /** 1 / (1 + e⁻ˣ): `sigmoid(this)`. */
+  sigmoid(): Tensor<FloatResult<D>> {
+    return elementwise.sigmoid<D>(this);
+  }
+
+  /** Log(1 + eˣ): `softplus(this)`. */
+  softplus(): Tensor<FloatResult<D>> {
+    return elementwise.softplus<D>(this);
+  }
+
+  /** Whether x is zero: `logicalNot(this)`. */
+  logicalNot(): Tensor<"bool"> {
+    return elementwise.logicalNot<D>(this);
+  }
+
+  /** Whether x is NaN: `isNaN(this)`. */
+  isNaN(): Tensor<"bool"> {
+    return elementwise.isNaN<D>(this);
+  }
+
+  /** Whether x is neither infinite nor NaN: `isFinite(this)`. */
+  isFinite(): Tensor<"bool"> {
+    return elementwise.isFinite<D>(this);
+  }
+
+  /** x + y; integers wrap: `add(this, y)`. */
+  add<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
+    return elementwise.add<D, Y>(this, y);
+  }
+
+  /** x − y; integers wrap: `subtract(this, y)`. */
+  subtract<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
+    return elementwise.subtract<D, Y>(this, y);
+  }
+
+  /** x · y; integers wrap: `multiply(this, y)`. */
+  multiply<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
+    return elementwise.multiply<D, Y>(this, y);
+  }
+
+  /** x / y; integers are divided as `float64`: `divide(this, y)`. */
+  divide<Y extends Operand>(y: Y): Tensor<DivideResult<Promote<D, TypeOf<Y, D>>>> {
+    return elementwise.divide<D, Y>(this, y);
+  }
+
+  /** The floor of x / y; an integer divided by 0 is 0: `floorDivide(this, y)`. */
+  floorDivide<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
+    return elementwise.floorDivide<D, Y>(this, y);
+  }
+
+  /** The remainder of x / y, with the sign of y; of an integer by 0 it is 0: `remainder(this, y)`. */
+  remainder<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
+    return elementwise.remainder<D, Y>(this, y);
+  }
+
+  /** x to the power of y: `pow(this, y)`. */
+  pow<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
+    return elementwise.pow<D, Y>(this, y);
+  }
+
+  /** The larger operand; NaN if one is NaN: `maximum(this, y)`. */
+  maximum<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
+    return elementwise.maximum<D, Y>(this, y);
+  }
+
+  /** The smaller operand; NaN if one is NaN: `minimum(this, y)`. */
+  minimum<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
+    return elementwise.minimum<D, Y>(this, y);
+  }
+
+  /** x = y: `equal(this, y)`. */
+  equal<Y extends Operand>(y: Y): Tensor<"bool"> {
+    return elementwise.equal<D, Y>(this, y);
+  }
+
+  /** x ≠ y: `notEqual(this, y)`. */
+  notEqual<Y extends Operand>(y: Y): Tensor<"bool"> {
+    return elementwise.notEqual<D, Y>(this, y);
+  }
+
+  /** x < y: `less(this, y)`. */
+  less<Y extends Operand>(y: Y): Tensor<"bool"> {
+    return elementwise.less<D, Y>(this, y);
+  }
+
+  /** x ≤ y: `lessEqual(this, y)`. */
+  lessEqual<Y extends Operand>(y: Y): Tensor<"bool"> {
+    return elementwise.lessEqual<D, Y>(this, y);
+  }
+
+  /** x > y: `greater(this, y)`. */
+  greater<Y extends Operand>(y: Y): Tensor<"bool"> {
+    return elementwise.greater<D, Y>(this, y);
+  }
+
+  /** x ≥ y: `greaterEqual(this, y)`. */
+  greaterEqual<Y extends Operand>(y: Y): Tensor<"bool"> {
+    return elementwise.greaterEqual<D, Y>(this, y);
+  }
+
+  /** Whether both are not zero: `logicalAnd(this, y)`. */
+  logicalAnd<Y extends Operand>(y: Y): Tensor<"bool"> {
+    return elementwise.logicalAnd<D, Y>(this, y);
+  }
+
+  /** Whether one is not zero: `logicalOr(this, y)`. */
+  logicalOr<Y extends Operand>(y: Y): Tensor<"bool"> {
+    return elementwise.logicalOr<D, Y>(this, y);
+  }
+
+  /** A dense copy with another element type: `astype(this, dtype)`. */
+  astype<E extends DType>(dtype: E): Tensor<E> {
+    return elementwise.astype(this as Tensor, dtype);
+  }
+
+  /** The elements limited to a range: `clip(this, lowest, highest)`. */
+  clip(lowest?: number | bigint | Tensor<D>, highest?: number | bigint | Tensor<D>): Tensor<D> {
+    return elementwise.clip<D>(this, lowest, highest);
+  }
+
+  /** The sum along axes, or of all elements: `sum(this, options)`. */
+  sum(options: ReduceOptions = {}): Tensor<SumResult<D>> {
+    return reductions.sum<D>(this, options);
+  }
+
+  /** The mean along axes, or of all elements: `mean(this, options)`. */
+  mean(options: ReduceOptions = {}): Tensor<MeanResult<D>> {
+    return reductions.mean<D>(this, options);
+  }
+
+  /** The largest element along axes, or of all: `max(this, options)`. */
+  max(options: ReduceOptions = {}): Tensor<D> {
+    return reductions.max<D>(this, options);
+  }
+
+  /** The smallest element along axes, or of all: `min(this, options)`. */
+  min(options: ReduceOptions = {}): Tensor<D> {
+    return reductions.min<D>(this, options);
+  }
+
+  /** The position of the largest element: `argmax(this, options)`. */
+  argmax(options: { readonly axis?: number; readonly keepDims?: boolean } = {}): Tensor<"int64"> {
+    return reductions.argmax<D>(this, options);
+  }
+
+  /** The matrix product: `matmul(this, y)`. */
+  matmul<E extends DType>(y: Tensor<E>, options: TensorOptions = {}): Tensor<Promote<D, E>> {
+    return matmul<D, E>(this, y, options);
+  }
+
+  /** Gives up the tensor; the memory is freed with the last view. Repeated calls have no effect. */
+  dispose(): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    const storage = this.#storage;
+    if (storage === undefined) return;
+    if (storage.isTracked) {
+      const frame = new Error().stack?.split("\n").find((line) => !/tensor\.ts:|^Error/.test(line));
+      this.#disposedAt = `disposed ${frame?.trim() ?? ""}`.trim();
+    }
+    storage.release();
+  }
+
+  /** Gives up the tensor; see {@linkcode Tensor.dispose}. */
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}
