@@ -36,7 +36,7 @@ import {
 } from "./layout.ts";
 import { promote } from "./promotion.ts";
 import { TensorStorage } from "./storage.ts";
-import { makeTensor, Tensor } from "./tensor.ts";
+import { makeTensor, storageOf, Tensor, tracedOf } from "./tensor.ts";
 
 /** A tensor, or a number that takes the element type of the tensors. */
 export type Operand = Tensor | number | bigint | boolean;
@@ -48,13 +48,6 @@ export type Operand = Tensor | number | bigint | boolean;
 export interface TensorOptions {
   /** The stream to run on; the device's default stream by default. */
   readonly stream?: Stream;
-}
-
-/** An operand of a kernel: its memory, element type and strides in elements. */
-export interface KernelOperand {
-  readonly storage: TensorStorage;
-  readonly dtype: DType;
-  readonly offset: number;
 }
 
 /** Elements that a block of the block form takes: half of a first-level cache. */
@@ -179,7 +172,7 @@ export function applyExpression(
   operands.forEach((operand, index) => {
     if (operand instanceof Tensor) {
       operand.requireUsable(action, `operand ${index + 1}`);
-      isTraced ||= operand.traced !== undefined;
+      isTraced ||= tracedOf(operand) !== undefined;
       tensors.push(operand);
       types += `${operand.dtype},`;
       return;
@@ -221,7 +214,7 @@ function trace(
   nodesFor: (input: (index: number, tensor: Tensor) => ExpressionNode) => ExpressionNode[],
   build: (nodes: readonly ExpressionNode[]) => ExpressionNode,
 ): Tensor {
-  const { tracer } = tensors.find(({ traced }) => traced !== undefined)!.traced!;
+  const { tracer } = tensors.map(tracedOf).find((traced) => traced !== undefined)!;
   const numbers = scalars.map((value) => tracer.scalar(value));
   const nodes = nodesFor((_, tensor) => tracer.nodeOf(tensor, action)).map((node) =>
     node.kind === "scalar" ? { ...node, index: numbers[node.index]! } : node
@@ -346,7 +339,7 @@ function requireOut(
   }
   const [first, last] = extentOf(out);
   for (const input of inputs) {
-    if (input.storage !== out.storage || out.size === 0 || input.size === 0) continue;
+    if (storageOf(input) !== storageOf(out) || out.size === 0 || input.size === 0) continue;
     const [from, to] = extentOf(input);
     if (to < first || from > last || isSameView(input, out)) continue;
     throw new RangeError(
@@ -391,7 +384,7 @@ export function runMap(
     classes = kinds.join("");
     extra = spaceArguments(space, kinds);
   }
-  const work = result.storage.work;
+  const work = storageOf(result).work;
   const kernel = work.kernel(`map ${key}${dtype} ${rank} ${classes}`, () => {
     const node = root();
     const types = tensors.map((tensor) => tensor.dtype);
@@ -399,7 +392,7 @@ export function runMap(
   });
   const inner = extra.splice(0, [...classes].filter((kind) => kind === "s").length);
   const launchArguments: KernelArgument[] = [
-    ...operands.map(({ storage }) => storage.buffer),
+    ...operands.map((operand) => storageOf(operand).buffer),
     ...operands.map(({ offset }) => offset),
     ...scalars as KernelArgument[],
     ...inner,
@@ -460,8 +453,8 @@ export function enqueueKernel(
   { grid, block }: { readonly grid: number; readonly block: number },
   launchArguments: readonly KernelArgument[],
 ): void {
-  const storages = operands.map(({ storage }) => storage);
-  const written = results.map(({ storage }) => storage);
+  const storages = operands.map(storageOf);
+  const written = results.map(storageOf);
   const { work } = written[0]!;
   // Tensors may be disposed before the launch: freeing the memory waits behind it.
   work.enqueue(kernel, storages, written, () => {

@@ -28,7 +28,7 @@ import { newTensor, runMap, type TensorOptions } from "./apply.ts";
 import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
 import { denseStrides, requireShape, type Shape, shapeText, sizeOf } from "./layout.ts";
 import { TensorStorage } from "./storage.ts";
-import { makeTensor, type Nested, type Tensor } from "./tensor.ts";
+import { makeTensor, type Nested, storageOf, type Tensor } from "./tensor.ts";
 
 /**
  * Options of functions that make tensors.
@@ -41,13 +41,16 @@ export interface CreationOptions<D extends DType = DType> extends TensorOptions 
   readonly dtype?: D;
 }
 
-let openDefault: () => { readonly context: DeviceContext };
 let defaultDevice: { readonly context: DeviceContext } | undefined;
 
 /** Sets the function that opens the default device. */
-export function provideDefaultDevice(open: typeof openDefault): void {
+export function provideDefaultDevice(
+  open: () => { readonly context: DeviceContext },
+): void {
   openDefault = open;
 }
+
+let openDefault: Parameters<typeof provideDefaultDevice>[0];
 
 /** The device that options name, or the default device. */
 function placeOf({ device, stream }: CreationOptions, action: string): DeviceContext {
@@ -65,7 +68,7 @@ function uploaded<D extends DType>(
   action: string,
 ): Tensor<D> {
   const result = newTensor(placeOf(options, action), dtype, shape, options.stream);
-  const { buffer, stream } = result.storage;
+  const { buffer, stream } = storageOf(result);
   (buffer as DeviceBuffer as DeviceBuffer<D>).copyFrom(elements, { stream });
   return result;
 }
@@ -253,7 +256,7 @@ export function full<D extends DType = "float32">(
   elementBits(dtype, value); // before memory is allocated
   const extents = requireShape(shape, action);
   const result = newTensor(placeOf(options, action), dtype, extents, options.stream);
-  const { storage } = result;
+  const storage = storageOf(result);
   const { buffer, stream, context, work } = storage;
   const out = buffer as DeviceBuffer as DeviceBuffer<D>;
   work.enqueue(undefined, [], [storage], () => fill(context, out, value, { stream }));

@@ -15,6 +15,7 @@ import {
   type TensorOptions,
 } from "./apply.ts";
 import { castNode } from "./expression/node.ts";
+import type { OperationName } from "./expression/operations.ts";
 import type { FloatResult, Promote } from "./promotion.ts";
 import type { Tensor } from "./tensor.ts";
 
@@ -40,851 +41,283 @@ export type TypeOf<Y, D extends DType> = Y extends Tensor<infer E> ? E : D;
 export type DivideResult<D extends DType> = FloatResult<D> extends D ? D : "float64";
 
 /**
- * −x, elementwise.
- * @category Elementwise operations
+ * The element types of results.
+ * @category Tensors
  */
-export function negative<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<D> = {},
-): Tensor<D> {
-  return applyOperation("negative", [x], options as object) as Tensor as Tensor<D>;
+export interface ElementwiseResults<D extends DType, Y> {
+  /** The type of the operand. */
+  readonly same: D;
+  /** The type of functions like `exp()`. */
+  readonly float: FloatResult<D>;
+  /** The common type. */
+  readonly promoted: Promote<D, TypeOf<Y, D>>;
+  /** The type of quotients. */
+  readonly quotient: DivideResult<Promote<D, TypeOf<Y, D>>>;
+  /** The type of functions like `exp()` of the common type. */
+  readonly floatPromoted: FloatResult<Promote<D, TypeOf<Y, D>>>;
+  /** The type of conditions. */
+  readonly bool: "bool";
 }
 
 /**
- * The absolute value, elementwise.
+ * An operation on each element.
+ *
+ * @throws {TypeError} If the operation does not take the element type.
  * @category Elementwise operations
  */
-export function abs<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<D> = {},
-): Tensor<D> {
-  return applyOperation("abs", [x], options as object) as Tensor as Tensor<D>;
+export interface UnaryFunction<Result extends "same" | "float" | "bool"> {
+  <D extends DType>(
+    x: Tensor<D>,
+    options?: ElementwiseOptions<ElementwiseResults<D, never>[Result]>,
+  ): Tensor<ElementwiseResults<D, never>[Result]>;
 }
 
 /**
- * −1, 0 or 1, elementwise.
+ * An operation on each pair of elements; shapes broadcast. A number takes the element type of `x`.
+ *
+ * @throws {RangeError} If the shapes do not broadcast.
+ * @throws {TypeError} If the element types have no common one that the operation takes.
  * @category Elementwise operations
  */
-export function sign<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<D> = {},
-): Tensor<D> {
-  return applyOperation("sign", [x], options as object) as Tensor as Tensor<D>;
+export interface BinaryFunction<
+  Result extends "promoted" | "quotient" | "floatPromoted" | "bool",
+> {
+  <D extends DType, Y extends Operand>(
+    x: Tensor<D>,
+    y: Y,
+    options?: ElementwiseOptions<ElementwiseResults<D, Y>[Result]>,
+  ): Tensor<ElementwiseResults<D, Y>[Result]>;
 }
 
-/**
- * X², elementwise.
- * @category Elementwise operations
- */
-export function square<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<D> = {},
-): Tensor<D> {
-  return applyOperation("square", [x], options as object) as Tensor as Tensor<D>;
+function unary<Result extends "same" | "float" | "bool">(
+  name: OperationName,
+): UnaryFunction<Result> {
+  const run = (x: Tensor, options: object = {}) => applyOperation(name, [x], options);
+  return run as unknown as UnaryFunction<Result>;
 }
 
-/**
- * 1 / x, elementwise.
- * @category Elementwise operations
- */
-export function reciprocal<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("reciprocal", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
+function binary<Result extends "promoted" | "quotient" | "floatPromoted" | "bool">(
+  name: OperationName,
+): BinaryFunction<Result> {
+  const run = (x: Tensor, y: Operand, options: object = {}) =>
+    applyOperation(name, [x, y], options);
+  return run as unknown as BinaryFunction<Result>;
 }
 
-/**
- * The square root, elementwise.
- * @category Elementwise operations
- */
-export function sqrt<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("sqrt", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** −x. @category Elementwise operations */
+export const negative: UnaryFunction<"same"> = unary<"same">("negative");
 
-/**
- * 1 / √x, elementwise.
- * @category Elementwise operations
- */
-export function rsqrt<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("rsqrt", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** The absolute value. @category Elementwise operations */
+export const abs: UnaryFunction<"same"> = unary<"same">("abs");
 
-/**
- * E to the power of x, elementwise.
- * @category Elementwise operations
- */
-export function exp<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("exp", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** −1, 0 or 1. @category Elementwise operations */
+export const sign: UnaryFunction<"same"> = unary<"same">("sign");
 
-/**
- * 2 to the power of x, elementwise.
- * @category Elementwise operations
- */
-export function exp2<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("exp2", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** X². @category Elementwise operations */
+export const square: UnaryFunction<"same"> = unary<"same">("square");
 
-/**
- * Eˣ − 1, exact near 0, elementwise.
- * @category Elementwise operations
- */
-export function expm1<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("expm1", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** 1 / x. @category Elementwise operations */
+export const reciprocal: UnaryFunction<"float"> = unary<"float">("reciprocal");
 
-/**
- * The natural logarithm, elementwise.
- * @category Elementwise operations
- */
-export function log<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("log", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** The square root. @category Elementwise operations */
+export const sqrt: UnaryFunction<"float"> = unary<"float">("sqrt");
 
-/**
- * The logarithm to base 2, elementwise.
- * @category Elementwise operations
- */
-export function log2<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("log2", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** 1 / √x. @category Elementwise operations */
+export const rsqrt: UnaryFunction<"float"> = unary<"float">("rsqrt");
 
-/**
- * The logarithm to base 10, elementwise.
- * @category Elementwise operations
- */
-export function log10<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("log10", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** E to the power of x. @category Elementwise operations */
+export const exp: UnaryFunction<"float"> = unary<"float">("exp");
 
-/**
- * Log(1 + x), exact near 0, elementwise.
- * @category Elementwise operations
- */
-export function log1p<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("log1p", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** 2 to the power of x. @category Elementwise operations */
+export const exp2: UnaryFunction<"float"> = unary<"float">("exp2");
 
-/**
- * The sine of an angle in radians, elementwise.
- * @category Elementwise operations
- */
-export function sin<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("sin", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** Eˣ − 1, exact near 0. @category Elementwise operations */
+export const expm1: UnaryFunction<"float"> = unary<"float">("expm1");
 
-/**
- * The cosine, elementwise.
- * @category Elementwise operations
- */
-export function cos<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("cos", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** The natural logarithm. @category Elementwise operations */
+export const log: UnaryFunction<"float"> = unary<"float">("log");
 
-/**
- * The tangent, elementwise.
- * @category Elementwise operations
- */
-export function tan<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("tan", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** The logarithm to base 2. @category Elementwise operations */
+export const log2: UnaryFunction<"float"> = unary<"float">("log2");
 
-/**
- * The arcsine, elementwise.
- * @category Elementwise operations
- */
-export function asin<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("asin", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** The logarithm to base 10. @category Elementwise operations */
+export const log10: UnaryFunction<"float"> = unary<"float">("log10");
 
-/**
- * The arccosine, elementwise.
- * @category Elementwise operations
- */
-export function acos<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("acos", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** Log(1 + x), exact near 0. @category Elementwise operations */
+export const log1p: UnaryFunction<"float"> = unary<"float">("log1p");
 
-/**
- * The arctangent, elementwise.
- * @category Elementwise operations
- */
-export function atan<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("atan", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** The sine of an angle in radians. @category Elementwise operations */
+export const sin: UnaryFunction<"float"> = unary<"float">("sin");
 
-/**
- * The hyperbolic sine, elementwise.
- * @category Elementwise operations
- */
-export function sinh<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("sinh", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** The cosine. @category Elementwise operations */
+export const cos: UnaryFunction<"float"> = unary<"float">("cos");
 
-/**
- * The hyperbolic cosine, elementwise.
- * @category Elementwise operations
- */
-export function cosh<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("cosh", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** The tangent. @category Elementwise operations */
+export const tan: UnaryFunction<"float"> = unary<"float">("tan");
 
-/**
- * The hyperbolic tangent, elementwise.
- * @category Elementwise operations
- */
-export function tanh<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("tanh", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** The arcsine. @category Elementwise operations */
+export const asin: UnaryFunction<"float"> = unary<"float">("asin");
 
-/**
- * The inverse hyperbolic sine, elementwise.
- * @category Elementwise operations
- */
-export function asinh<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("asinh", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** The arccosine. @category Elementwise operations */
+export const acos: UnaryFunction<"float"> = unary<"float">("acos");
 
-/**
- * The inverse hyperbolic cosine, elementwise.
- * @category Elementwise operations
- */
-export function acosh<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("acosh", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** The arctangent. @category Elementwise operations */
+export const atan: UnaryFunction<"float"> = unary<"float">("atan");
 
-/**
- * The inverse hyperbolic tangent, elementwise.
- * @category Elementwise operations
- */
-export function atanh<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("atanh", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** The hyperbolic sine. @category Elementwise operations */
+export const sinh: UnaryFunction<"float"> = unary<"float">("sinh");
 
-/**
- * The error function, elementwise.
- * @category Elementwise operations
- */
-export function erf<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("erf", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** The hyperbolic cosine. @category Elementwise operations */
+export const cosh: UnaryFunction<"float"> = unary<"float">("cosh");
 
-/**
- * The largest integer that is not above x, elementwise.
- * @category Elementwise operations
- */
-export function floor<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<D> = {},
-): Tensor<D> {
-  return applyOperation("floor", [x], options as object) as Tensor as Tensor<D>;
-}
+/** The hyperbolic tangent. @category Elementwise operations */
+export const tanh: UnaryFunction<"float"> = unary<"float">("tanh");
 
-/**
- * The smallest integer that is not below x, elementwise.
- * @category Elementwise operations
- */
-export function ceil<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<D> = {},
-): Tensor<D> {
-  return applyOperation("ceil", [x], options as object) as Tensor as Tensor<D>;
-}
+/** The inverse hyperbolic sine. @category Elementwise operations */
+export const asinh: UnaryFunction<"float"> = unary<"float">("asinh");
 
-/**
- * X without its fraction, elementwise.
- * @category Elementwise operations
- */
-export function trunc<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<D> = {},
-): Tensor<D> {
-  return applyOperation("trunc", [x], options as object) as Tensor as Tensor<D>;
-}
+/** The inverse hyperbolic cosine. @category Elementwise operations */
+export const acosh: UnaryFunction<"float"> = unary<"float">("acosh");
 
-/**
- * The nearest integer, ties to even, elementwise.
- * @category Elementwise operations
- */
-export function round<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<D> = {},
-): Tensor<D> {
-  return applyOperation("round", [x], options as object) as Tensor as Tensor<D>;
-}
+/** The inverse hyperbolic tangent. @category Elementwise operations */
+export const atanh: UnaryFunction<"float"> = unary<"float">("atanh");
 
-/**
- * Max(x, 0), elementwise.
- * @category Elementwise operations
- */
-export function relu<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<D> = {},
-): Tensor<D> {
-  return applyOperation("relu", [x], options as object) as Tensor as Tensor<D>;
-}
+/** The error function. @category Elementwise operations */
+export const erf: UnaryFunction<"float"> = unary<"float">("erf");
 
-/**
- * X · Φ(x), by the error function, elementwise.
- * @category Elementwise operations
- */
-export function gelu<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("gelu", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** The largest integer that is not above x. @category Elementwise operations */
+export const floor: UnaryFunction<"same"> = unary<"same">("floor");
 
-/**
- * GELU by its approximation with tanh, elementwise.
- * @category Elementwise operations
- */
-export function geluTanh<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("geluTanh", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** The smallest integer that is not below x. @category Elementwise operations */
+export const ceil: UnaryFunction<"same"> = unary<"same">("ceil");
 
-/**
- * X · sigmoid(x), elementwise.
- * @category Elementwise operations
- */
-export function silu<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("silu", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** X without its fraction. @category Elementwise operations */
+export const trunc: UnaryFunction<"same"> = unary<"same">("trunc");
 
-/**
- * 1 / (1 + e⁻ˣ), elementwise.
- * @category Elementwise operations
- */
-export function sigmoid<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("sigmoid", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** The nearest integer, ties to even. @category Elementwise operations */
+export const round: UnaryFunction<"same"> = unary<"same">("round");
 
-/**
- * Log(1 + eˣ), elementwise.
- * @category Elementwise operations
- */
-export function softplus<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<FloatResult<D>> = {},
-): Tensor<FloatResult<D>> {
-  return applyOperation("softplus", [x], options as object) as Tensor as Tensor<FloatResult<D>>;
-}
+/** Max(x, 0). @category Elementwise operations */
+export const relu: UnaryFunction<"same"> = unary<"same">("relu");
 
-/**
- * Whether x is zero, elementwise.
- * @category Elementwise operations
- */
-export function logicalNot<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<"bool"> = {},
-): Tensor<"bool"> {
-  return applyOperation("logicalNot", [x], options as object) as Tensor as Tensor<"bool">;
-}
+/** X · Φ(x), by the error function. @category Elementwise operations */
+export const gelu: UnaryFunction<"float"> = unary<"float">("gelu");
 
-/**
- * Whether x is NaN, elementwise.
- * @category Elementwise operations
- */
-export function isNaN<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<"bool"> = {},
-): Tensor<"bool"> {
-  return applyOperation("isNaN", [x], options as object) as Tensor as Tensor<"bool">;
-}
+/** GELU by its approximation with tanh. @category Elementwise operations */
+export const geluTanh: UnaryFunction<"float"> = unary<"float">("geluTanh");
 
-/**
- * Whether x is neither infinite nor NaN, elementwise.
- * @category Elementwise operations
- */
-export function isFinite<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<"bool"> = {},
-): Tensor<"bool"> {
-  return applyOperation("isFinite", [x], options as object) as Tensor as Tensor<"bool">;
-}
+/** X · sigmoid(x). @category Elementwise operations */
+export const silu: UnaryFunction<"float"> = unary<"float">("silu");
 
-/**
- * Whether x is infinite, elementwise.
- * @category Elementwise operations
- */
-export function isInfinite<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<"bool"> = {},
-): Tensor<"bool"> {
-  return applyOperation("isInfinite", [x], options as object) as Tensor as Tensor<"bool">;
-}
+/** 1 / (1 + e⁻ˣ). @category Elementwise operations */
+export const sigmoid: UnaryFunction<"float"> = unary<"float">("sigmoid");
 
-/**
- * Whether the sign bit is set, elementwise.
- * @category Elementwise operations
- */
-export function signBit<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<"bool"> = {},
-): Tensor<"bool"> {
-  return applyOperation("signBit", [x], options as object) as Tensor as Tensor<"bool">;
-}
+/** Log(1 + eˣ). @category Elementwise operations */
+export const softplus: UnaryFunction<"float"> = unary<"float">("softplus");
 
-/**
- * All bits inverted, elementwise.
- * @category Elementwise operations
- */
-export function bitwiseInvert<D extends DType>(
-  x: Tensor<D>,
-  options: ElementwiseOptions<D> = {},
-): Tensor<D> {
-  return applyOperation("bitwiseInvert", [x], options as object) as Tensor as Tensor<D>;
-}
+/** Whether x is zero. @category Elementwise operations */
+export const logicalNot: UnaryFunction<"bool"> = unary<"bool">("logicalNot");
 
-/**
- * x + y; integers wrap, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function add<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<Promote<D, TypeOf<Y, D>>> = {},
-): Tensor<Promote<D, TypeOf<Y, D>>> {
-  return applyOperation("add", [x, y], options as object) as Tensor as Tensor<
-    Promote<D, TypeOf<Y, D>>
-  >;
-}
+/** Whether x is NaN. @category Elementwise operations */
+export const isNaN: UnaryFunction<"bool"> = unary<"bool">("isNaN");
 
-/**
- * x − y; integers wrap, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function subtract<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<Promote<D, TypeOf<Y, D>>> = {},
-): Tensor<Promote<D, TypeOf<Y, D>>> {
-  return applyOperation("subtract", [x, y], options as object) as Tensor as Tensor<
-    Promote<D, TypeOf<Y, D>>
-  >;
-}
+/** Whether x is neither infinite nor NaN. @category Elementwise operations */
+export const isFinite: UnaryFunction<"bool"> = unary<"bool">("isFinite");
 
-/**
- * x · y; integers wrap, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function multiply<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<Promote<D, TypeOf<Y, D>>> = {},
-): Tensor<Promote<D, TypeOf<Y, D>>> {
-  return applyOperation("multiply", [x, y], options as object) as Tensor as Tensor<
-    Promote<D, TypeOf<Y, D>>
-  >;
-}
+/** Whether x is infinite. @category Elementwise operations */
+export const isInfinite: UnaryFunction<"bool"> = unary<"bool">("isInfinite");
 
-/**
- * x / y; integers are divided as `float64`, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function divide<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<DivideResult<Promote<D, TypeOf<Y, D>>>> = {},
-): Tensor<DivideResult<Promote<D, TypeOf<Y, D>>>> {
-  return applyOperation("divide", [x, y], options as object) as Tensor as Tensor<
-    DivideResult<Promote<D, TypeOf<Y, D>>>
-  >;
-}
+/** Whether the sign bit is set. @category Elementwise operations */
+export const signBit: UnaryFunction<"bool"> = unary<"bool">("signBit");
 
-/**
- * The floor of x / y; an integer divided by 0 is 0, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function floorDivide<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<Promote<D, TypeOf<Y, D>>> = {},
-): Tensor<Promote<D, TypeOf<Y, D>>> {
-  return applyOperation("floorDivide", [x, y], options as object) as Tensor as Tensor<
-    Promote<D, TypeOf<Y, D>>
-  >;
-}
+/** All bits inverted. @category Elementwise operations */
+export const bitwiseInvert: UnaryFunction<"same"> = unary<"same">("bitwiseInvert");
 
-/**
- * The remainder of x / y, with the sign of y; of an integer by 0 it is 0, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function remainder<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<Promote<D, TypeOf<Y, D>>> = {},
-): Tensor<Promote<D, TypeOf<Y, D>>> {
-  return applyOperation("remainder", [x, y], options as object) as Tensor as Tensor<
-    Promote<D, TypeOf<Y, D>>
-  >;
-}
+/** x + y; integers wrap. @category Elementwise operations */
+export const add: BinaryFunction<"promoted"> = binary<"promoted">("add");
 
-/**
- * x to the power of y, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function pow<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<Promote<D, TypeOf<Y, D>>> = {},
-): Tensor<Promote<D, TypeOf<Y, D>>> {
-  return applyOperation("pow", [x, y], options as object) as Tensor as Tensor<
-    Promote<D, TypeOf<Y, D>>
-  >;
-}
+/** x − y; integers wrap. @category Elementwise operations */
+export const subtract: BinaryFunction<"promoted"> = binary<"promoted">("subtract");
 
-/**
- * The larger operand; NaN if one is NaN, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function maximum<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<Promote<D, TypeOf<Y, D>>> = {},
-): Tensor<Promote<D, TypeOf<Y, D>>> {
-  return applyOperation("maximum", [x, y], options as object) as Tensor as Tensor<
-    Promote<D, TypeOf<Y, D>>
-  >;
-}
+/** x · y; integers wrap. @category Elementwise operations */
+export const multiply: BinaryFunction<"promoted"> = binary<"promoted">("multiply");
 
-/**
- * The smaller operand; NaN if one is NaN, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function minimum<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<Promote<D, TypeOf<Y, D>>> = {},
-): Tensor<Promote<D, TypeOf<Y, D>>> {
-  return applyOperation("minimum", [x, y], options as object) as Tensor as Tensor<
-    Promote<D, TypeOf<Y, D>>
-  >;
-}
+/** x / y; integers are divided as `float64`. @category Elementwise operations */
+export const divide: BinaryFunction<"quotient"> = binary<"quotient">("divide");
 
-/**
- * The angle of the point (y, x): x is the first operand's ordinate, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function atan2<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<FloatResult<Promote<D, TypeOf<Y, D>>>> = {},
-): Tensor<FloatResult<Promote<D, TypeOf<Y, D>>>> {
-  return applyOperation("atan2", [x, y], options as object) as Tensor as Tensor<
-    FloatResult<Promote<D, TypeOf<Y, D>>>
-  >;
-}
+/** The floor of x / y; an integer divided by 0 is 0. @category Elementwise operations */
+export const floorDivide: BinaryFunction<"promoted"> = binary<"promoted">("floorDivide");
 
-/**
- * √(x² + y²), elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function hypot<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<FloatResult<Promote<D, TypeOf<Y, D>>>> = {},
-): Tensor<FloatResult<Promote<D, TypeOf<Y, D>>>> {
-  return applyOperation("hypot", [x, y], options as object) as Tensor as Tensor<
-    FloatResult<Promote<D, TypeOf<Y, D>>>
-  >;
-}
+/** The remainder of x / y, with the sign of y; of an integer by 0 it is 0. @category Elementwise operations */
+export const remainder: BinaryFunction<"promoted"> = binary<"promoted">("remainder");
 
-/**
- * x with the sign of y, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function copySign<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<FloatResult<Promote<D, TypeOf<Y, D>>>> = {},
-): Tensor<FloatResult<Promote<D, TypeOf<Y, D>>>> {
-  return applyOperation("copySign", [x, y], options as object) as Tensor as Tensor<
-    FloatResult<Promote<D, TypeOf<Y, D>>>
-  >;
-}
+/** x to the power of y. @category Elementwise operations */
+export const pow: BinaryFunction<"promoted"> = binary<"promoted">("pow");
 
-/**
- * The next number after x in the direction of y, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function nextAfter<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<FloatResult<Promote<D, TypeOf<Y, D>>>> = {},
-): Tensor<FloatResult<Promote<D, TypeOf<Y, D>>>> {
-  return applyOperation("nextAfter", [x, y], options as object) as Tensor as Tensor<
-    FloatResult<Promote<D, TypeOf<Y, D>>>
-  >;
-}
+/** The larger operand; NaN if one is NaN. @category Elementwise operations */
+export const maximum: BinaryFunction<"promoted"> = binary<"promoted">("maximum");
 
-/**
- * Log(eˣ + eʸ), without overflow, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function logAddExp<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<FloatResult<Promote<D, TypeOf<Y, D>>>> = {},
-): Tensor<FloatResult<Promote<D, TypeOf<Y, D>>>> {
-  return applyOperation("logAddExp", [x, y], options as object) as Tensor as Tensor<
-    FloatResult<Promote<D, TypeOf<Y, D>>>
-  >;
-}
+/** The smaller operand; NaN if one is NaN. @category Elementwise operations */
+export const minimum: BinaryFunction<"promoted"> = binary<"promoted">("minimum");
 
-/**
- * x = y, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function equal<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<"bool"> = {},
-): Tensor<"bool"> {
-  return applyOperation("equal", [x, y], options as object) as Tensor as Tensor<"bool">;
-}
+/** The angle of the point (y, x): x is the first operand's ordinate. @category Elementwise operations */
+export const atan2: BinaryFunction<"floatPromoted"> = binary<"floatPromoted">("atan2");
 
-/**
- * x ≠ y, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function notEqual<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<"bool"> = {},
-): Tensor<"bool"> {
-  return applyOperation("notEqual", [x, y], options as object) as Tensor as Tensor<"bool">;
-}
+/** √(x² + y²). @category Elementwise operations */
+export const hypot: BinaryFunction<"floatPromoted"> = binary<"floatPromoted">("hypot");
 
-/**
- * x < y, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function less<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<"bool"> = {},
-): Tensor<"bool"> {
-  return applyOperation("less", [x, y], options as object) as Tensor as Tensor<"bool">;
-}
+/** x with the sign of y. @category Elementwise operations */
+export const copySign: BinaryFunction<"floatPromoted"> = binary<"floatPromoted">("copySign");
 
-/**
- * x ≤ y, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function lessEqual<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<"bool"> = {},
-): Tensor<"bool"> {
-  return applyOperation("lessEqual", [x, y], options as object) as Tensor as Tensor<"bool">;
-}
+/** The next number after x in the direction of y. @category Elementwise operations */
+export const nextAfter: BinaryFunction<"floatPromoted"> = binary<"floatPromoted">("nextAfter");
 
-/**
- * x > y, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function greater<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<"bool"> = {},
-): Tensor<"bool"> {
-  return applyOperation("greater", [x, y], options as object) as Tensor as Tensor<"bool">;
-}
+/** Log(eˣ + eʸ), without overflow. @category Elementwise operations */
+export const logAddExp: BinaryFunction<"floatPromoted"> = binary<"floatPromoted">("logAddExp");
 
-/**
- * x ≥ y, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function greaterEqual<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<"bool"> = {},
-): Tensor<"bool"> {
-  return applyOperation("greaterEqual", [x, y], options as object) as Tensor as Tensor<"bool">;
-}
+/** x = y. @category Elementwise operations */
+export const equal: BinaryFunction<"bool"> = binary<"bool">("equal");
 
-/**
- * Whether both are not zero, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function logicalAnd<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<"bool"> = {},
-): Tensor<"bool"> {
-  return applyOperation("logicalAnd", [x, y], options as object) as Tensor as Tensor<"bool">;
-}
+/** x ≠ y. @category Elementwise operations */
+export const notEqual: BinaryFunction<"bool"> = binary<"bool">("notEqual");
 
-/**
- * Whether one is not zero, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function logicalOr<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<"bool"> = {},
-): Tensor<"bool"> {
-  return applyOperation("logicalOr", [x, y], options as object) as Tensor as Tensor<"bool">;
-}
+/** x < y. @category Elementwise operations */
+export const less: BinaryFunction<"bool"> = binary<"bool">("less");
 
-/**
- * Whether exactly one is not zero, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function logicalXor<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<"bool"> = {},
-): Tensor<"bool"> {
-  return applyOperation("logicalXor", [x, y], options as object) as Tensor as Tensor<"bool">;
-}
+/** x ≤ y. @category Elementwise operations */
+export const lessEqual: BinaryFunction<"bool"> = binary<"bool">("lessEqual");
 
-/**
- * x & y, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function bitwiseAnd<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<Promote<D, TypeOf<Y, D>>> = {},
-): Tensor<Promote<D, TypeOf<Y, D>>> {
-  return applyOperation("bitwiseAnd", [x, y], options as object) as Tensor as Tensor<
-    Promote<D, TypeOf<Y, D>>
-  >;
-}
+/** x > y. @category Elementwise operations */
+export const greater: BinaryFunction<"bool"> = binary<"bool">("greater");
 
-/**
- * x | y, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function bitwiseOr<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<Promote<D, TypeOf<Y, D>>> = {},
-): Tensor<Promote<D, TypeOf<Y, D>>> {
-  return applyOperation("bitwiseOr", [x, y], options as object) as Tensor as Tensor<
-    Promote<D, TypeOf<Y, D>>
-  >;
-}
+/** x ≥ y. @category Elementwise operations */
+export const greaterEqual: BinaryFunction<"bool"> = binary<"bool">("greaterEqual");
 
-/**
- * x ^ y, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function bitwiseXor<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<Promote<D, TypeOf<Y, D>>> = {},
-): Tensor<Promote<D, TypeOf<Y, D>>> {
-  return applyOperation("bitwiseXor", [x, y], options as object) as Tensor as Tensor<
-    Promote<D, TypeOf<Y, D>>
-  >;
-}
+/** Whether both are not zero. @category Elementwise operations */
+export const logicalAnd: BinaryFunction<"bool"> = binary<"bool">("logicalAnd");
 
-/**
- * x · 2ʸ; shifts by the width or more give 0, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function bitwiseLeftShift<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<Promote<D, TypeOf<Y, D>>> = {},
-): Tensor<Promote<D, TypeOf<Y, D>>> {
-  return applyOperation("bitwiseLeftShift", [x, y], options as object) as Tensor as Tensor<
-    Promote<D, TypeOf<Y, D>>
-  >;
-}
+/** Whether one is not zero. @category Elementwise operations */
+export const logicalOr: BinaryFunction<"bool"> = binary<"bool">("logicalOr");
 
-/**
- * ⌊x / 2ʸ⌋, elementwise; shapes broadcast.
- * @category Elementwise operations
- */
-export function bitwiseRightShift<D extends DType, Y extends Operand>(
-  x: Tensor<D>,
-  y: Y,
-  options: ElementwiseOptions<Promote<D, TypeOf<Y, D>>> = {},
-): Tensor<Promote<D, TypeOf<Y, D>>> {
-  return applyOperation("bitwiseRightShift", [x, y], options as object) as Tensor as Tensor<
-    Promote<D, TypeOf<Y, D>>
-  >;
-}
+/** Whether exactly one is not zero. @category Elementwise operations */
+export const logicalXor: BinaryFunction<"bool"> = binary<"bool">("logicalXor");
+
+/** x & y. @category Elementwise operations */
+export const bitwiseAnd: BinaryFunction<"promoted"> = binary<"promoted">("bitwiseAnd");
+
+/** x | y. @category Elementwise operations */
+export const bitwiseOr: BinaryFunction<"promoted"> = binary<"promoted">("bitwiseOr");
+
+/** x ^ y. @category Elementwise operations */
+export const bitwiseXor: BinaryFunction<"promoted"> = binary<"promoted">("bitwiseXor");
+
+/** x · 2ʸ; shifts by the width or more give 0. @category Elementwise operations */
+export const bitwiseLeftShift: BinaryFunction<"promoted"> = binary<"promoted">("bitwiseLeftShift");
+
+/** ⌊x / 2ʸ⌋. @category Elementwise operations */
+export const bitwiseRightShift: BinaryFunction<"promoted"> = binary<"promoted">(
+  "bitwiseRightShift",
+);
 
 /**
  * The elements of `x` where the condition holds, else those of `y`; shapes broadcast.

@@ -11,7 +11,7 @@ import { type ExpressionNode, keyOf } from "./expression/node.ts";
 import type { Shape } from "./layout.ts";
 import { reduceExpression, type ReduceOptions, type Reduction } from "./reductions.ts";
 import { tidy } from "./scope.ts";
-import { makeTraced, Tensor } from "./tensor.ts";
+import { makeTraced, Tensor, tracedOf } from "./tensor.ts";
 
 const FUSE = "fuse operations";
 
@@ -41,7 +41,8 @@ export class Tracer {
 
   /** The node of an operand of an operation. */
   nodeOf(tensor: Tensor, action: string): ExpressionNode {
-    const { traced, dtype } = tensor;
+    const { dtype } = tensor;
+    const traced = tracedOf(tensor);
     if (this.end !== undefined) {
       throw new TypeError(
         `Cannot ${action} in fuse() as a reduction must be the last operation: ` +
@@ -143,7 +144,9 @@ export function fuse<Inputs extends readonly Tensor[], Result extends Tensor>(
     return plan;
   };
   const run = (...inputs: Inputs): Result => {
-    const isTraced = inputs.some((input) => input instanceof Tensor && input.traced !== undefined);
+    const isTraced = inputs.some((input) =>
+      input instanceof Tensor && tracedOf(input) !== undefined
+    );
     if (!isEnabled || isTraced) return tidy(() => f(...inputs));
     return runPlan(planOf(inputs), inputs) as Result;
   };
@@ -163,7 +166,7 @@ function makePlan(f: (...inputs: Tensor[]) => Tensor, inputs: readonly Tensor[])
   }
   const tracer = new Tracer(inputs);
   const result: unknown = f(...inputs.map((_, index) => tracer.input(index)));
-  const traced = result instanceof Tensor ? result.traced : undefined;
+  const traced = result instanceof Tensor ? tracedOf(result) : undefined;
   if (traced?.tracer !== tracer) {
     throw new TypeError(
       `Cannot ${FUSE} as f must return the result of its operations: it has returned ${

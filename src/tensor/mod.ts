@@ -17,10 +17,37 @@
 export { type ElementValue, type Nested, Tensor } from "./tensor.ts";
 export type { Operand, TensorOptions } from "./apply.ts";
 export type { Shape, Slice } from "./layout.ts";
-export type { FloatResult, Promote, SumResult } from "./promotion.ts";
-export * from "./creation.ts";
+export type { Absorbed, FirstAbove, FloatResult, Promote, SumResult } from "./promotion.ts";
+export {
+  arange,
+  type CreationOptions,
+  fromBuffer,
+  fromTypedArray,
+  full,
+  linspace,
+  ones,
+  tensor,
+  zeros,
+} from "./creation.ts";
 export * from "./elementwise.ts";
-export * from "./reductions.ts";
+export {
+  all,
+  any,
+  argmax,
+  argmin,
+  countNonzero,
+  max,
+  mean,
+  type MeanResult,
+  min,
+  type PlaceOptions,
+  prod,
+  type ReduceOptions,
+  std,
+  sum,
+  variance,
+  type VarianceOptions,
+} from "./reductions.ts";
 export { fuse, type Fused, setKernelFusion } from "./fusion.ts";
 export { arrayText } from "./array_text.ts";
 export { tidy } from "./scope.ts";

@@ -6,27 +6,48 @@
 
 import { bytesPerElement, type DType, isFloatDType } from "../memory/dtype.ts";
 
-/** The element types that convert to a type without loss of their kind. */
-interface Absorbed {
+/**
+ * The element types that a type contains: a result with both has the wider type.
+ * @category Tensors
+ */
+export interface Absorbed {
+  /** Contained in `bool`. */
   readonly bool: never;
+  /** Contained in `uint8`. */
   readonly uint8: "bool";
+  /** Contained in `uint16`. */
   readonly uint16: "bool" | "uint8";
+  /** Contained in `uint32`. */
   readonly uint32: "bool" | "uint8" | "uint16";
+  /** Contained in `uint64`. */
   readonly uint64: "bool" | "uint8" | "uint16" | "uint32";
+  /** Contained in `int8`. */
   readonly int8: "bool";
+  /** Contained in `int16`. */
   readonly int16: "bool" | "uint8" | "int8";
+  /** Contained in `int32`. */
   readonly int32: "bool" | "uint8" | "int8" | "uint16" | "int16";
+  /** Contained in `int64`. */
   readonly int64: "bool" | "uint8" | "int8" | "uint16" | "int16" | "uint32" | "int32";
+  /** Contained in `float8_e4m3`. */
   readonly float8_e4m3: never;
+  /** Contained in `float8_e5m2`. */
   readonly float8_e5m2: never;
+  /** Contained in `float16`. */
   readonly float16: "bool" | "uint8" | "int8";
+  /** Contained in `bfloat16`. */
   readonly bfloat16: "bool" | "uint8" | "int8";
+  /** Contained in `float32`. */
   readonly float32: "bool" | "uint8" | "int8" | "uint16" | "int16" | "float16" | "bfloat16";
+  /** Contained in `float64`. */
   readonly float64: Exclude<DType, "float64" | "float8_e4m3" | "float8_e5m2">;
 }
 
-/** The first of the types that absorbs two types. */
-type FirstAbove<A extends DType, B extends DType, Candidates extends readonly DType[]> =
+/**
+ * The first of some types that contains two types.
+ * @category Tensors
+ */
+export type FirstAbove<A extends DType, B extends DType, Candidates extends readonly DType[]> =
   Candidates extends readonly [infer C extends DType, ...infer Rest extends DType[]]
     ? A extends Absorbed[C] ? B extends Absorbed[C] ? C : FirstAbove<A, B, Rest>
     : FirstAbove<A, B, Rest>

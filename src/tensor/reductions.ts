@@ -10,7 +10,7 @@ import { castNode, type ExpressionNode, operationNode } from "./expression/node.
 import { broadcastShapes, requireAxes, requireAxis, type Shape, sizeOf } from "./layout.ts";
 import { type FloatResult, floatResult, type SumResult, sumResult } from "./promotion.ts";
 import { columnsNode, mergedNode, type RowStage, runColumns, runRows } from "./rows.ts";
-import type { Tensor } from "./tensor.ts";
+import { type Tensor, tracedOf } from "./tensor.ts";
 
 /**
  * Options of reductions.
@@ -106,7 +106,8 @@ function requireElements(
 /** Reduces a tensor, or ends the expression that `fuse()` builds. */
 function reduce(reduction: Reduction, x: Tensor, options: ReduceOptions): Tensor {
   requireTensor(x, "x", reduction.action);
-  if (x.traced !== undefined) return x.traced.tracer.reduction(x, reduction, options);
+  const traced = tracedOf(x);
+  if (traced !== undefined) return traced.tracer.reduction(x, reduction, options);
   const input: ExpressionNode = { kind: "input", index: 0, dtype: x.dtype };
   return reduceExpression(reduction, [x], [], input, options);
 }

@@ -25,7 +25,7 @@ import {
 } from "./expression/node.ts";
 import { valueType } from "./expression/operations.ts";
 import { broadcastStrides, mergeDimensions, type Shape, sizeOf, type Space } from "./layout.ts";
-import type { Tensor } from "./tensor.ts";
+import { storageOf, type Tensor } from "./tensor.ts";
 
 /** The reducers of `reduce.cuh`. */
 export type Reducer =
@@ -328,8 +328,8 @@ export function runRows(
   const grid = Math.min(Math.ceil(jobs / perBlock), work.form === "block" ? Infinity : 2 ** 20);
   const block = work.form === "block" ? 1 : BLOCK;
   enqueueKernel(kernel, [...tensors, ...outputs], outputs, stream, { grid, block }, [
-    ...tensors.map(({ storage }) => storage.buffer),
-    ...outputs.map(({ storage }) => storage.buffer),
+    ...tensors.map((it) => storageOf(it).buffer),
+    ...outputs.map((it) => storageOf(it).buffer),
     ...tensors.map(({ offset }) => offset),
     ...scalars as number[],
     ...inner.strides.flatMap(([stride], k) => kinds[k] === "s" ? [stride!] : []),
@@ -554,8 +554,8 @@ export function runColumns(
   const grid = outer * tiles * segments;
   const block = work.form === "block" ? 1 : BLOCK;
   enqueueKernel(kernel, [...tensors, result], [result], stream, { grid, block }, [
-    ...tensors.map(({ storage }) => storage.buffer),
-    result.storage.buffer,
+    ...tensors.map((it) => storageOf(it).buffer),
+    storageOf(result).buffer,
     ...tensors.map(({ offset }) => offset),
     ...scalars as number[],
     ...tensors.flatMap((_, k) => parts.slice(1).map(({ strides }) => strides[k]![0]!)),

@@ -67,6 +67,10 @@ export let makeTensor: <D extends DType>(
 ) => Tensor<D>;
 /** Makes a tensor that stands for a value in an expression. */
 export let makeTraced: (traced: TracedValue, shape: Shape, context: DeviceContext) => Tensor;
+/** The memory of a tensor, shared with views. */
+export let storageOf: (tensor: Tensor) => TensorStorage;
+/** The value in an expression, if `fuse()` made the tensor. */
+export let tracedOf: (tensor: Tensor) => TracedValue | undefined;
 
 /**
  * A tensor: elements of one type in a shape, on a device. Made by {@linkcode tensor},
@@ -144,27 +148,21 @@ export class Tensor<D extends DType = DType> implements Disposable {
       const layout = { shape, strides: shape.map(() => 0), offset: 0 };
       return new Tensor(KEY, traced.node.dtype, layout, context, undefined, traced);
     };
+    storageOf = (tensor) => {
+      const storage = tensor.#storage;
+      if (storage !== undefined) return storage;
+      throw new TypeError(
+        "Cannot use a tensor inside of fuse() like this: only elementwise operations and a final " +
+          "reduction can be fused",
+      );
+    };
+    tracedOf = (tensor) => tensor.#traced;
     displayAs<Tensor>(Tensor.prototype, "Tensor", {
       dtype: ({ dtype }) => dtype,
       shape: ({ shape }) => shapeText(shape),
       device: labelOf,
       disposed: ({ disposed }) => disposed,
     }, { more: { elements: (tensor) => tensor.toText() } });
-  }
-
-  /** The memory, shared with views; for the modules of operations. */
-  get storage(): TensorStorage {
-    const storage = this.#storage;
-    if (storage !== undefined) return storage;
-    throw new TypeError(
-      "Cannot use a tensor inside of fuse() like this: only elementwise operations and a final " +
-        "reduction can be fused",
-    );
-  }
-
-  /** The value in an expression, if `fuse()` made the tensor. */
-  get traced(): TracedValue | undefined {
-    return this.#traced;
   }
 
   /** The number of dimensions. */
@@ -192,7 +190,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
    */
   get buffer(): DeviceBuffer<D> {
     this.requireUsable("use the buffer");
-    const { buffer, pending, failure } = this.storage;
+    const { buffer, pending, failure } = storageOf(this as Tensor);
     if (failure !== undefined) throw failure;
     if (pending > 0) {
       throw new TypeError(
@@ -215,14 +213,14 @@ export class Tensor<D extends DType = DType> implements Disposable {
    * @throws {CompileError} If the kernel of an operation that wrote the tensor did not compile.
    */
   async ready(): Promise<this> {
-    await this.storage.work.settled();
-    const { failure } = this.storage;
+    await storageOf(this as Tensor).work.settled();
+    const { failure } = storageOf(this as Tensor);
     if (failure !== undefined) throw failure;
     return this;
   }
 
   #view<E extends DType>(layout: Layout, dtype: E): Tensor<E> {
-    return makeTensor(this.storage, dtype, layout);
+    return makeTensor(storageOf(this as Tensor), dtype, layout);
   }
 
   /**
@@ -242,7 +240,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
         }`,
       );
     }
-    let layout: Layout = this;
+    let layout: Layout = { shape: this.shape, strides: this.strides, offset: this.offset };
     const dropped: number[] = [];
     index.forEach((entry: number | Slice, axis) => {
       if (typeof entry === "object" && entry !== null) {
@@ -262,7 +260,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
       dropped.push(axis);
     });
     const isKept = (_: number, axis: number) => !dropped.includes(axis);
-    const { shape, strides, offset } = layout as Layout;
+    const { shape, strides, offset } = layout;
     const kept = { shape: shape.filter(isKept), strides: strides.filter(isKept), offset };
     return this.#view(kept, this.dtype);
   }
@@ -383,7 +381,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
    */
   async toArray(): Promise<TypedArrayOf<D, ArrayBuffer>> {
     this.requireUsable("read a tensor");
-    const { storage } = this;
+    const storage = storageOf(this as Tensor);
     if (storage.failure !== undefined) throw storage.failure;
     if (this.size === 0) {
       await storage.work.settled();
@@ -392,7 +390,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     const source = dense(this as Tensor);
     try {
       await source.ready();
-      const { stream, work } = source.storage;
+      const { stream, work } = storageOf(source);
       const reading = source.buffer.toArray({ stream });
       await work.checkReports(stream).catch(async (error) => {
         await reading;
@@ -458,11 +456,6 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return elementwise.abs<D>(this);
   }
 
-  /** −1, 0 or 1: `sign(this)`. */
-  sign(): Tensor<D> {
-    return elementwise.sign<D>(this);
-  }
-
   /** X²: `square(this)`. */
   square(): Tensor<D> {
     return elementwise.square<D>(this);
@@ -478,11 +471,6 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return elementwise.sqrt<D>(this);
   }
 
-  /** 1 / √x: `rsqrt(this)`. */
-  rsqrt(): Tensor<FloatResult<D>> {
-    return elementwise.rsqrt<D>(this);
-  }
-
   /** E to the power of x: `exp(this)`. */
   exp(): Tensor<FloatResult<D>> {
     return elementwise.exp<D>(this);
@@ -491,11 +479,6 @@ export class Tensor<D extends DType = DType> implements Disposable {
   /** The natural logarithm: `log(this)`. */
   log(): Tensor<FloatResult<D>> {
     return elementwise.log<D>(this);
-  }
-
-  /** Log(1 + x), exact near 0: `log1p(this)`. */
-  log1p(): Tensor<FloatResult<D>> {
-    return elementwise.log1p<D>(this);
   }
 
   /** The sine of an angle in radians: `sin(this)`. */
@@ -516,11 +499,6 @@ export class Tensor<D extends DType = DType> implements Disposable {
   /** The largest integer that is not above x: `floor(this)`. */
   floor(): Tensor<D> {
     return elementwise.floor<D>(this);
-  }
-
-  /** The smallest integer that is not below x: `ceil(this)`. */
-  ceil(): Tensor<D> {
-    return elementwise.ceil<D>(this);
   }
 
   /** The nearest integer, ties to even: `round(this)`. */
@@ -546,26 +524,6 @@ export class Tensor<D extends DType = DType> implements Disposable {
   /** 1 / (1 + e⁻ˣ): `sigmoid(this)`. */
   sigmoid(): Tensor<FloatResult<D>> {
     return elementwise.sigmoid<D>(this);
-  }
-
-  /** Log(1 + eˣ): `softplus(this)`. */
-  softplus(): Tensor<FloatResult<D>> {
-    return elementwise.softplus<D>(this);
-  }
-
-  /** Whether x is zero: `logicalNot(this)`. */
-  logicalNot(): Tensor<"bool"> {
-    return elementwise.logicalNot<D>(this);
-  }
-
-  /** Whether x is NaN: `isNaN(this)`. */
-  isNaN(): Tensor<"bool"> {
-    return elementwise.isNaN<D>(this);
-  }
-
-  /** Whether x is neither infinite nor NaN: `isFinite(this)`. */
-  isFinite(): Tensor<"bool"> {
-    return elementwise.isFinite<D>(this);
   }
 
   /** x + y; integers wrap: `add(this, y)`. */
@@ -641,16 +599,6 @@ export class Tensor<D extends DType = DType> implements Disposable {
   /** x ≥ y: `greaterEqual(this, y)`. */
   greaterEqual<Y extends Operand>(y: Y): Tensor<"bool"> {
     return elementwise.greaterEqual<D, Y>(this, y);
-  }
-
-  /** Whether both are not zero: `logicalAnd(this, y)`. */
-  logicalAnd<Y extends Operand>(y: Y): Tensor<"bool"> {
-    return elementwise.logicalAnd<D, Y>(this, y);
-  }
-
-  /** Whether one is not zero: `logicalOr(this, y)`. */
-  logicalOr<Y extends Operand>(y: Y): Tensor<"bool"> {
-    return elementwise.logicalOr<D, Y>(this, y);
   }
 
   /** A dense copy with another element type: `astype(this, dtype)`. */

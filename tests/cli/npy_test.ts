@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { bytesPerElement, type DType, DTYPES } from "../../mod.ts";
 import {
   bytesOfElements,
+  elementsOf,
   NPY_DESCRS,
   NpyError,
   readNpy,
@@ -276,6 +277,9 @@ Deno.test("`arrayText()` prints arrays as NumPy does", () => {
     ],
   ];
   for (const [dtype, shape, values, expected] of cases) {
-    assertEquals(arrayText(dtype, shape, elementsOf(dtype, bytesOfElements(dtype, values))), expected);
+    assertEquals(
+      arrayText(dtype, shape, elementsOf(dtype, bytesOfElements(dtype, values))),
+      expected,
+    );
   }
 });

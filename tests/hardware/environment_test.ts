@@ -28,6 +28,7 @@ const VARIABLES: Readonly<Record<Accessor, string>> = {
   cacheSize: "GRIDSTRIDE_CACHE_SIZE",
   hostThreads: "GRIDSTRIDE_HOST_THREADS",
   kernelTimeout: "GRIDSTRIDE_KERNEL_TIMEOUT",
+  simulate: "GRIDSTRIDE_SIMULATE",
   visibleDevices: "CUDA_VISIBLE_DEVICES",
   deviceOrder: "CUDA_DEVICE_ORDER",
   launchBlocking: "CUDA_LAUNCH_BLOCKING",
@@ -42,7 +43,8 @@ const ACCESSORS = Object.keys(VARIABLES) as Accessor[];
 Deno.test("Environment has a default when a variable is unset or denied", () => {
   for (const accessor of ACCESSORS) {
     const variable = VARIABLES[accessor];
-    const isFlag = accessor === "strict" || accessor === "launchBlocking";
+    const isFlag = accessor === "strict" || accessor === "simulate" ||
+      accessor === "launchBlocking";
     const unset = environment({});
     assertEquals(unset[accessor] as unknown, isFlag ? false : undefined);
     assertEquals(unset.deniedVariables, []);
@@ -57,6 +59,7 @@ const READ: Readonly<Record<Accessor, Readonly<Record<string, unknown>>>> = {
   library: { "/opt/x.so": "/opt/x.so" },
   fake: { none: { kind: "none" } },
   strict: { "1": true, "0": false },
+  simulate: { "1": true, "0": false },
   log: {
     debug: { level: "debug", categories: new Map() },
     "memory=off,ffi.call=trace": {

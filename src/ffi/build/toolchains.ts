@@ -128,7 +128,9 @@ const HOST_SONAME = "libgridstride_host.so";
 export function kernelLinkFlags(library: string, os: string = Deno.build.os): string[] {
   if (os === "darwin") return ["-dynamiclib", library];
   // glibc's vector functions; other C libraries and machines have none, and kernels then do not ask.
-  const vectors = Deno.build.arch === "x86_64" && Deno.build.target.endsWith("gnu") ? ["-lmvec"] : [];
+  const vectors = Deno.build.arch === "x86_64" && Deno.build.target.endsWith("gnu")
+    ? ["-lmvec"]
+    : [];
   return ["-shared", library, "-Wl,-z,defs", "-Wl,--as-needed", ...vectors];
 }
 

@@ -7,13 +7,7 @@
 import { type DType, isFloatDType, isIntegerDType } from "../../memory/dtype.ts";
 import { cTypeOf } from "../../memory/dtype.ts";
 import { floatResult } from "../promotion.ts";
-import {
-  domainProblem,
-  type ElementwiseOperation,
-  type OperationName,
-  OPERATIONS,
-  valueType,
-} from "./operations.ts";
+import { domainProblem, type OperationName, OPERATIONS, valueType } from "./operations.ts";
 
 /** A value in a kernel, of an element type. */
 export type ExpressionNode =
@@ -51,7 +45,7 @@ export function operationTypes(
   name: OperationName,
   common: DType,
 ): { readonly computed: DType; readonly result: DType } {
-  const { domain, result }: ElementwiseOperation = OPERATIONS[name];
+  const { domain, result } = OPERATIONS[name];
   const problem = domainProblem(domain, common);
   if (problem !== undefined) {
     throw new TypeError(`Cannot ${name} as the operands must be ${problem}: they are ${common}`);
@@ -153,7 +147,7 @@ export class ExpressionWriter {
         return `${this.value(node.condition)} ? ${yes} : ${no}`;
       }
       case "operation": {
-        const { code, result }: ElementwiseOperation = OPERATIONS[node.name];
+        const { code, result } = OPERATIONS[node.name];
         const text = code(node.operands.map((it) => this.value(it)), node.operands[0]!.dtype);
         return result === "bool" ? text : fitted(text, node.dtype);
       }

@@ -22,61 +22,135 @@ export interface ElementwiseOperation {
 }
 
 /** Whether an element type is computed as `double`. */
-const isDouble = (dtype: DType) => dtype === "float64";
+const isDouble = (dtype: DType): boolean => dtype === "float64";
 
 /** The C++ type of values of an element type. */
 export function valueType(dtype: DType): string {
   return isFloatDType(dtype) ? (isDouble(dtype) ? "double" : "float") : cTypeOf(dtype);
 }
 
+type Code = ElementwiseOperation["code"];
+
 /** A function of `<math.h>` by its name for `double`. */
-const math = (name: string) => (operands: readonly string[], dtype: DType) =>
+const math = (name: string): Code => (operands, dtype) =>
   `${name}${isDouble(dtype) ? "" : "f"}(${operands.join(", ")})`;
 
 /** A number as a literal of a floating type. */
-const literal = (value: number, dtype: DType) => isDouble(dtype) ? `${value}` : `${value}f`;
-
 function numberText(value: number, dtype: DType): string {
   const text = String(value);
-  return literal(value, dtype).replace(text, /[.e]/.test(text) ? text : `${text}.0`);
+  return `${/[.e]/.test(text) ? text : `${text}.0`}${isDouble(dtype) ? "" : "f"}`;
 }
 
 /** C++ in which `x`, `y` and `z` stand for operands, `0`.. for floating literals in braces. */
-const formula = (text: string) => (operands: readonly string[], dtype: DType) =>
+const formula = (text: string): Code => (operands, dtype) =>
   text.replace(/\b[xyz]\b/g, (name) => operands["xyz".indexOf(name)]!)
     .replace(/\{([-\d.e]+)\}/g, (_, value) => numberText(Number(value), dtype))
     .replace(/#(\w+)/g, (_, name) => name + (isDouble(dtype) ? "" : "f"));
 
 /** Wrapping arithmetic of integers, plain arithmetic of floats. */
-const arithmetic = (operator: string) => ([x, y]: readonly string[], dtype: DType) => {
+const arithmetic = (operator: string): Code => ([x, y], dtype) => {
   if (!isIntegerDType(dtype)) return `${x} ${operator} ${y}`;
   const wide = /64$/.test(dtype) ? "unsigned long long" : "unsigned int";
   return `static_cast<${wide}>(${x}) ${operator} static_cast<${wide}>(${y})`;
 };
 
 /** One formula for floats, another for integers. */
-const byKind =
-  (floats: ElementwiseOperation["code"], integers: ElementwiseOperation["code"]) =>
-  (operands: readonly string[], dtype: DType) =>
-    isFloatDType(dtype) ? floats(operands, dtype) : integers(operands, dtype);
+const byKind = (floats: Code, integers: Code): Code => (operands, dtype) =>
+  isFloatDType(dtype) ? floats(operands, dtype) : integers(operands, dtype);
 
 const operation = (
   domain: Domain,
   result: ResultRule,
-  code: ElementwiseOperation["code"],
+  code: Code,
 ): ElementwiseOperation => ({ domain, result, code });
 
-const numeric = (code: ElementwiseOperation["code"]) => operation("numeric", "promoted", code);
-const float = (code: ElementwiseOperation["code"]) => operation("numeric", "float", code);
-const comparison = (text: string) => operation("any", "bool", formula(text));
-const bits = (text: string) => operation("integer or bool", "promoted", formula(text));
+const numeric = (code: Code): ElementwiseOperation => operation("numeric", "promoted", code);
+const float = (code: Code): ElementwiseOperation => operation("numeric", "float", code);
+const comparison = (text: string): ElementwiseOperation => operation("any", "bool", formula(text));
+const bits = (text: string): ElementwiseOperation =>
+  operation("integer or bool", "promoted", formula(text));
 
-const identity = formula("x");
+const identity: Code = formula("x");
 /** What rounding does to integers: nothing. */
-const rounding = (name: string) => numeric(byKind(math(name), identity));
+const rounding = (name: string): ElementwiseOperation => numeric(byKind(math(name), identity));
+
+/** The name of an elementwise operation. */
+export type OperationName =
+  | "add"
+  | "subtract"
+  | "multiply"
+  | "divide"
+  | "floorDivide"
+  | "remainder"
+  | "pow"
+  | "maximum"
+  | "minimum"
+  | "atan2"
+  | "hypot"
+  | "copySign"
+  | "nextAfter"
+  | "logAddExp"
+  | "negative"
+  | "positive"
+  | "abs"
+  | "sign"
+  | "square"
+  | "reciprocal"
+  | "sqrt"
+  | "rsqrt"
+  | "exp"
+  | "exp2"
+  | "expm1"
+  | "log"
+  | "log2"
+  | "log10"
+  | "log1p"
+  | "sin"
+  | "cos"
+  | "tan"
+  | "asin"
+  | "acos"
+  | "atan"
+  | "sinh"
+  | "cosh"
+  | "tanh"
+  | "asinh"
+  | "acosh"
+  | "atanh"
+  | "erf"
+  | "floor"
+  | "ceil"
+  | "trunc"
+  | "round"
+  | "relu"
+  | "gelu"
+  | "geluTanh"
+  | "silu"
+  | "sigmoid"
+  | "softplus"
+  | "equal"
+  | "notEqual"
+  | "less"
+  | "lessEqual"
+  | "greater"
+  | "greaterEqual"
+  | "logicalAnd"
+  | "logicalOr"
+  | "logicalXor"
+  | "logicalNot"
+  | "isNaN"
+  | "isFinite"
+  | "isInfinite"
+  | "signBit"
+  | "bitwiseAnd"
+  | "bitwiseOr"
+  | "bitwiseXor"
+  | "bitwiseInvert"
+  | "bitwiseLeftShift"
+  | "bitwiseRightShift";
 
 /** All elementwise operations by name. */
-export const OPERATIONS = {
+export const OPERATIONS: Readonly<Record<OperationName, ElementwiseOperation>> = {
   add: numeric(arithmetic("+")),
   subtract: numeric(arithmetic("-")),
   multiply: numeric(arithmetic("*")),
@@ -167,10 +241,7 @@ export const OPERATIONS = {
   ),
   bitwiseLeftShift: operation("integer", "promoted", formula("shift_left(x, y)")),
   bitwiseRightShift: operation("integer", "promoted", formula("shift_right(x, y)")),
-} satisfies Record<string, ElementwiseOperation>;
-
-/** The name of an elementwise operation. */
-export type OperationName = keyof typeof OPERATIONS;
+};
 
 const DOMAIN_TEXT: Readonly<Record<Domain, string>> = {
   any: "of any element type but the 8-bit floats",
