@@ -34,6 +34,7 @@ import {
 import { comparePeers } from "../bench/report/peers.ts";
 import { poolGoals } from "../bench/report/pool_goals.ts";
 import { runSteps } from "../bench/report/proof.ts";
+import { tensorGoals } from "../bench/report/tensor_goals.ts";
 import { tuningGoals } from "../bench/report/tuned_choices.ts";
 import { findProgram, runProgram } from "../src/ffi/build/programs.ts";
 import { Findings, type ProofOptions, proofSteps } from "./gpu_steps.ts";
@@ -132,6 +133,7 @@ async function prove({ commit, ...options }: CommandLine): Promise<GpuReport> {
     comparisons: comparePeers(figures, peers?.peers ?? []),
     poolGoals: poolGoals(figures, peers?.peers ?? []),
     kernelGoals: kernelGoals(figures, peers?.peers ?? [], options.device),
+    tensorGoals: tensorGoals(figures, peers?.peers ?? []),
     launchGoals: [...launchGoals(figures), ...tuningGoals(tuned)],
   };
 }

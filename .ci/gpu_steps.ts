@@ -23,6 +23,7 @@ import {
 } from "../bench/report/peer_traces.ts";
 import { mergePeers, type PeerResults, readPeerResults } from "../bench/report/peers.ts";
 import type { ProofStep, StepResult } from "../bench/report/proof.ts";
+import { measureFirstTensor } from "../bench/report/tensor_goals.ts";
 import { measureTunedChoices, type TunedRow } from "../bench/report/tuned_choices.ts";
 import { findProgram, isExecutable } from "../src/ffi/build/programs.ts";
 import { ROOT, step, StepError } from "./steps.ts";
@@ -71,7 +72,7 @@ const EXAMPLES = "examples/kernels/";
 const DRY_EXAMPLES = 1;
 
 /** The scripts that do the same work in other libraries. */
-const PEER_SCRIPTS = ["peers.py", "launches.py"];
+const PEER_SCRIPTS = ["peers.py", "launches.py", "tensor.py"];
 
 const environment = (name: string): string | undefined => Deno.env.get(name);
 
@@ -252,6 +253,7 @@ async function runBenchmarks(
   findings.figures.push(...await measureFirstOwnTime(dry ? 1 : 3, env));
   findings.figures.push(...await measureFirstAllocations(dry ? 1 : 3, env));
   findings.figures.push(...await measureCompiling(dry ? 1 : 3, env));
+  findings.figures.push(...await measureFirstTensor(dry ? 1 : 3, env));
   if (!dry) findings.tuned = await measureTunedChoices(env);
   return passed(`${findings.figures.length} figures`);
 }

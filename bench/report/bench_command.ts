@@ -6,6 +6,7 @@
  */
 
 import { defaultDevice } from "../../mod.ts";
+import { findProgram, runProgram } from "../../src/ffi/build/programs.ts";
 import { textTable } from "../../src/cli/format.ts";
 import { analysisGoals, measureAnalysisStream } from "./analysis_goals.ts";
 import { type ComparedFigure, compareFigures, groupFigures, readBenchJson } from "./figure.ts";
@@ -20,6 +21,8 @@ import { formatReached, type GoalOutcome } from "./goals.ts";
 import { kernelGoals } from "./kernel_goals.ts";
 import { launchGoals } from "./launch_goals.ts";
 import { poolGoals } from "./pool_goals.ts";
+import { measureFirstTensor, tensorGoals } from "./tensor_goals.ts";
+import { type Peer, readPeerResults } from "./peers.ts";
 import { measureTunedChoices, tuningGoals } from "./tuned_choices.ts";
 import { measureTypeChecks } from "./type_checks.ts";
 
@@ -37,6 +40,18 @@ async function runBenchmarks(args: readonly string[]): Promise<string> {
   if (success) return text;
   console.error(text);
   Deno.exit(1);
+}
+
+/** The tensor operations in NumPy and PyTorch on the processor, as far as these are installed. */
+async function measureProcessorPeers(): Promise<readonly Peer[]> {
+  const python = findProgram("python3", (name) => Deno.env.get(name));
+  if (python === undefined) return [];
+  const script = new URL("../peers/tensor.py", import.meta.url).pathname;
+  const { success, stdout, stderr } = await runProgram([python], ["-B", script, "cpu"]);
+  if (!success) throw new Error(`Cannot measure NumPy and PyTorch: ${stderr}`);
+  const { peers, skipped } = readPeerResults(stdout);
+  for (const reason of skipped) console.log(`\nNot compared: ${reason}`);
+  return peers;
 }
 
 function describeGroup(figures: readonly ComparedFigure[]): string {
@@ -71,10 +86,14 @@ if (Deno.args.length === 0) {
   figures.push(...await measureFirstAllocations(PROCESSES));
   figures.push(...await measureCompiling(PROCESSES));
   figures.push(...await measureTypeChecks(PROCESSES));
+  figures.push(...await measureFirstTensor(PROCESSES));
 }
 for (const group of groupFigures(compareFigures(figures))) console.log(describeGroup(group));
-// The peers are measured by `deno task gpu`, where there is a GPU for them.
+// The other peers are measured by `deno task gpu`, where there is a GPU for them.
 const { kind } = defaultDevice();
+const onProcessor = kind === "host" && figures.some(({ area }) => area === "tensor")
+  ? await measureProcessorPeers()
+  : [];
 const stream = Deno.args.length === 0 ? await measureAnalysisStream() : null;
 const tuned = Deno.args.length === 0 ? await measureTunedChoices() : [];
 const goals = {
@@ -82,6 +101,7 @@ const goals = {
   "Kernels from source (by the fastest sample)": kernelGoals(figures, [], kind),
   "Launch parameters (by the fastest sample)": launchGoals(figures),
   "Tuned launch parameters": tuningGoals(tuned),
+  "Tensors (by the fastest sample)": tensorGoals(figures, onProcessor),
   "Access patterns (by the fastest sample)": analysisGoals(figures, stream),
 };
 for (const [subject, outcomes] of Object.entries(goals)) {

@@ -85,6 +85,8 @@ export interface GpuReport {
   readonly kernelGoals: readonly GoalOutcome[];
   /** The goals of launch parameters, chosen and tuned. */
   readonly launchGoals: readonly GoalOutcome[];
+  /** The goals of tensor operations. */
+  readonly tensorGoals: readonly GoalOutcome[];
   /** The models of the peers' allocators beside these. */
   readonly traces: readonly TraceComparison[];
 }

@@ -155,6 +155,13 @@ function launchSection({ launchGoals }: GpuReport): string[] {
   ];
 }
 
+function tensorSection({ tensorGoals }: GpuReport): string[] {
+  return [
+    ...goalTable("## Tensors", tensorGoals),
+    ...(tensorGoals.length === 0 ? [] : ["Measured are the fastest samples.", ""]),
+  ];
+}
+
 function poolSection({ poolGoals, traces }: GpuReport): string[] {
   return [
     ...goalTable("## Memory pool", poolGoals),
@@ -203,6 +210,7 @@ export function formatGpuReport(report: GpuReport): string {
     ]),
     ...kernelSection(report),
     ...launchSection(report),
+    ...tensorSection(report),
     ...poolSection(report),
     ...peerSection(report),
   ].join("\n");

@@ -15,6 +15,8 @@ export interface Peer {
   readonly version: string;
   /** Nanoseconds of each work it did, by the names of {@linkcode SHARED_WORK}. */
   readonly nanoseconds: Readonly<Record<string, number>>;
+  /** The fastest sample of each. */
+  readonly fastest?: Readonly<Record<string, number>>;
 }
 
 /** What a script prints. */
@@ -38,6 +40,12 @@ export interface SharedWork {
 }
 
 const KERNELS = { area: "kernel", group: "kernels on buffers" };
+/** The elements of tensors on the host device, as powers of two. */
+export const TENSOR_POWERS: readonly number[] = [16, 18, 20, 22, 24];
+/** The elements on a GPU, likewise. */
+export const GPU_TENSOR_POWER = 26;
+const TENSOR_TITLES = "add,multiply,exp,tanh,sum,mean,transpose,new add,new transpose,fused chain";
+const TENSORS = [...TENSOR_POWERS, GPU_TENSOR_POWER].map((power) => `2^${power}`);
 const launch = (group: string) => ({ area: "launch", group });
 const copy = (group: string) => ({ area: "copy", group });
 
@@ -79,6 +87,14 @@ export const SHARED_WORK: readonly SharedWork[] = [
   { ...KERNELS, name: "sum float64", title: "sum float64" },
   { ...KERNELS, name: "add float16", title: "add float16" },
   { ...KERNELS, name: "sum float16", title: "sum float16" },
+  ...TENSORS.flatMap((size) =>
+    TENSOR_TITLES.split(",").map((title) => ({
+      area: "tensor",
+      group: `tensors of ${size} `,
+      name: `tensor ${title} ${size}`,
+      title,
+    }))
+  ),
 ];
 
 /** Work of ours beside that of the peers. */
@@ -116,6 +132,7 @@ export function mergePeers(results: readonly PeerResults[]): PeerResults {
     peers: [...peers.values()].map((parts) => ({
       ...parts[0]!,
       nanoseconds: Object.assign({}, ...parts.map(({ nanoseconds }) => nanoseconds)),
+      fastest: Object.assign({}, ...parts.map(({ fastest }) => fastest)),
     })),
     skipped: [...new Set(results.flatMap(({ skipped }) => skipped))],
   };

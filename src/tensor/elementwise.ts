@@ -384,7 +384,7 @@ export function clip<D extends DType>(
 export function astype<D extends DType>(
   x: Tensor,
   dtype: D,
-  options: TensorOptions = {},
+  options: ElementwiseOptions<D> = {},
 ): Tensor<D> {
-  return copyOf(x, dtype, options) as Tensor as Tensor<D>;
+  return copyOf(x, dtype, options as object) as Tensor as Tensor<D>;
 }

@@ -8,6 +8,7 @@ import { formatReached, type GoalOutcome } from "../../bench/report/goals.ts";
 import { kernelGoals } from "../../bench/report/kernel_goals.ts";
 import { launchGoals } from "../../bench/report/launch_goals.ts";
 import { poolGoals } from "../../bench/report/pool_goals.ts";
+import { tensorGoals } from "../../bench/report/tensor_goals.ts";
 import { tuningGoals } from "../../bench/report/tuned_choices.ts";
 
 function figure(area: string, group: string, title: string, ...samples: number[]): Figure {
@@ -141,4 +142,32 @@ Deno.test("tuningGoals() fails when one choice is slower than noise allows", () 
   assertEquals(reached(), undefined);
   const measured = tuningGoals([row(10, 5, 8), row(10, 20)]).map((goal) => goal.measured);
   assertEquals(measured, ["2.00 ×", "1.25 ×", "1.00 ×"]);
+});
+
+Deno.test("tensorGoals() compares each size with the faster peer, and NumPy with the fused chain", () => {
+  const named = (power: number, title: string) => `tensor ${title} 2^${power}`;
+  const peers = [["NumPy", 30], ["PyTorch", 12]].map(([name, time]) => {
+    const works = [named(16, "add"), named(18, "add"), named(16, "fused chain")];
+    const fastest = Object.fromEntries(works.map((work) => [work, time as number]));
+    return { name: name as string, version: "1", nanoseconds: fastest, fastest };
+  });
+  const group = (power: number) => `tensors of 2^${power} float32`;
+  const small = "tensors of 1 000 float32, enqueueing";
+  const figures = [
+    figure("tensor", group(16), "add", 10, 99, 99, 99),
+    figure("tensor", group(18), "add", 20),
+    figure("tensor", group(16), "fused chain", 10),
+    { ...figure("tensor", group(26), "copy", 90), bytes: 900 },
+    { ...figure("tensor", group(26), "transpose", 100), bytes: 900 },
+    figure("tensor", small, "kernel.launch()", 1000),
+    figure("tensor", small, "add", 7000),
+  ];
+  assertEquals(rows(tensorGoals(figures, peers)), [
+    "add by the faster peer, worst at 2^18|at least 0.800 ×|0.600 ×|missed",
+    "add, mean of all sizes|at least 1.00 ×|0.849 ×|missed",
+    "five fused operations by NumPy, 2^16|at least 3.00 ×|3.00 ×|reached",
+    "bandwidth of transpose by a copy's, 256 MiB|at least 0.930 ×|0.900 ×|missed",
+    "own time of add, 1 000 elements|at most 5.00 µs|6.00 µs|missed",
+  ]);
+  assertEquals(tensorGoals([], peers), []);
 });

@@ -42,6 +42,7 @@ const REPORT: GpuReport = {
   comparisons: [{ name: "copy", nanoseconds: 125_000, speedup: { PyTorch: 2 } }],
   kernelGoals: [],
   launchGoals: [],
+  tensorGoals: [],
   poolGoals: [
     {
       name: "allocate and free 4 KiB",

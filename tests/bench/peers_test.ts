@@ -11,6 +11,7 @@ import {
 const SCRIPTS: Readonly<Record<string, readonly string[]>> = {
   "peers.py": ["PyTorch", "CuPy", "RMM"],
   "launches.py": ["PyTorch", "Triton", "numba", "CuPy", "cuda.core"],
+  "tensor.py": ["PyTorch", "compiled PyTorch", "CuPy"],
 };
 
 const pathOf = (script: string) => new URL(`../../bench/peers/${script}`, import.meta.url).pathname;
@@ -20,6 +21,7 @@ const LOOPS: Readonly<Record<string, readonly string[]>> = {
   "{name}": ["float64", "float16"],
   "{pair}": ["256 B", "4 KiB", "64 KiB", "1 MiB", "4 MiB"],
   "{largest}": ["1 MiB", "8 MiB"],
+  "{power}": ["16", "18", "20", "22", "24", "26"],
 };
 
 /** The names of work in a script, with the values of its loops. */
@@ -72,7 +74,7 @@ Deno.test("readPeerResults() refuses unknown work, and mergePeers() joins a libr
   assertThrows(() => results({ tea: 5 }), Error, 'Cannot compare P\'s "tea"');
   assertThrows(() => results({ copy: 0 }), Error, "0 ns");
   assertEquals(mergePeers([results({ copy: 5 }), results({ launch: 6 })]), {
-    peers: [{ name: "P", version: "1", nanoseconds: { copy: 5, launch: 6 } }],
+    peers: [{ name: "P", version: "1", nanoseconds: { copy: 5, launch: 6 }, fastest: {} }],
     skipped: ["R"],
   });
 });

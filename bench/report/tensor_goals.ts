@@ -1,0 +1,151 @@
+/**
+ * The goals of tensor operations and their measured values, by the fastest samples: other work on the
+ * machine only ever adds to a time.
+ *
+ * @module
+ */
+
+import { type Figure, figureOf } from "./figure.ts";
+import { formatNumber } from "./formats.ts";
+import { type GoalOutcome, timeGoal } from "./goals.ts";
+import { GPU_TENSOR_POWER, type Peer, TENSOR_POWERS } from "./peers.ts";
+import { runBenchProgram } from "./program.ts";
+
+const AREA = "tensor";
+const GROUP = (power: number) => `tensors of 2^${power} float32`;
+/** What a peer may be faster at any size, and on average of all sizes. */
+const LEAST = 0.8;
+const LEAST_MEAN = 1;
+/** How many times as long NumPy must take for five operations. */
+const CHAIN = "fused chain";
+const LEAST_CHAIN = 3;
+/** What an operation may take over its launch. */
+const OWN_NANOSECONDS = 5e3;
+/** What the first use of an expression may take. */
+const COMPILED_NANOSECONDS = 0.3e9;
+const CACHED_NANOSECONDS = 10e6;
+/** What share of a GPU's copy they must reach. */
+const OF_COPY = 0.98;
+const TRANSPOSE_OF_COPY = 0.93;
+
+const WORK = ["add", "multiply", "exp", "tanh", "sum", "mean", "transpose"] as const;
+
+/**
+ * Compares figures with the goals; empty where nothing of it was measured.
+ *
+ * @param figures All figures of a run.
+ * @param peers What other libraries took in the same run.
+ */
+export function tensorGoals(figures: readonly Figure[], peers: readonly Peer[]): GoalOutcome[] {
+  const measured = figures.filter(({ area }) => area === AREA);
+  const find = (group: string, title: string) =>
+    measured.find((figure) => figure.group === group && figure.title === title);
+  return [
+    ...WORK.flatMap((title) => peerGoals(title, find, peers)),
+    ...chainGoals(find, peers.filter(({ name }) => name === "NumPy")),
+    ...[...WORK, CHAIN].flatMap((title) => copyGoals(title, find)),
+    ...ownTimeGoals(find),
+    ...measured.filter(({ group }) => group === FIRST).map(({ title, fastest }) =>
+      timeGoal(
+        `first use of an expression, ${title}`,
+        fastest,
+        title === COMPILED ? COMPILED_NANOSECONDS : CACHED_NANOSECONDS,
+      )
+    ),
+  ];
+}
+
+type Find = (group: string, title: string) => Figure | undefined;
+
+/** Each size with the time of the fastest peer by ours. */
+function speedups(title: string, find: Find, peers: readonly Peer[]) {
+  return TENSOR_POWERS.flatMap((power) => {
+    const ours = find(GROUP(power), title)?.fastest;
+    const times = peers.map((peer) => peer.fastest?.[`tensor ${title} 2^${power}`] ?? Infinity);
+    const theirs = Math.min(...times);
+    return ours === undefined || theirs === Infinity ? [] : [{ power, speedup: theirs / ours }];
+  });
+}
+
+function peerGoals(title: string, find: Find, peers: readonly Peer[]): GoalOutcome[] {
+  const all = speedups(title, find, peers);
+  if (all.length === 0) return [];
+  const worst = all.reduce((least, it) => it.speedup < least.speedup ? it : least);
+  const logarithms = all.map(({ speedup }) => Math.log(speedup));
+  const mean = Math.exp(logarithms.reduce((sum, it) => sum + it) / all.length);
+  return [
+    speedup(`${title} by the faster peer, worst at 2^${worst.power}`, worst.speedup, LEAST),
+    speedup(`${title}, mean of all sizes`, mean, LEAST_MEAN),
+  ];
+}
+
+function chainGoals(find: Find, peers: readonly Peer[]): GoalOutcome[] {
+  const all = speedups(CHAIN, find, peers);
+  return all.map((it) =>
+    speedup(`five fused operations by NumPy, 2^${it.power}`, it.speedup, LEAST_CHAIN)
+  );
+}
+
+function speedup(name: string, measured: number, least: number): GoalOutcome {
+  return {
+    name,
+    goal: `at least ${formatNumber(least)} ×`,
+    measured: `${formatNumber(measured)} ×`,
+    reached: measured >= least,
+  };
+}
+
+/** Where buffers of 256 MiB were measured, which is on GPUs, a copy is the limit. */
+function copyGoals(title: string, find: Find): GoalOutcome[] {
+  const [ours, copy] = [
+    find(GROUP(GPU_TENSOR_POWER), title),
+    find(GROUP(GPU_TENSOR_POWER), "copy"),
+  ];
+  if (ours === undefined || copy === undefined) return [];
+  const share = (ours.bytes! / ours.fastest) / (copy.bytes! / copy.fastest);
+  const least = title === "transpose" ? TRANSPOSE_OF_COPY : OF_COPY;
+  return [speedup(`bandwidth of ${title} by a copy's, 256 MiB`, share, least)];
+}
+
+function ownTimeGoals(find: Find): GoalOutcome[] {
+  const group = "tensors of 1 000 float32, enqueueing";
+  const launch = find(group, "kernel.launch()");
+  return ["add", "new add", CHAIN].flatMap((title) => {
+    const call = find(group, title);
+    if (call === undefined || launch === undefined) return [];
+    const own = Math.max(0, call.fastest - launch.fastest);
+    return [timeGoal(`own time of ${title}, 1 000 elements`, own, OWN_NANOSECONDS)];
+  });
+}
+
+const FIRST = "first use of an expression in a process";
+const COMPILED = "compiled";
+
+/**
+ * Measures the first use of an expression, compiled and out of the cache.
+ *
+ * @param processes How many processes of each kind.
+ * @param env Their environment variables in addition to those of this process.
+ */
+export async function measureFirstTensor(
+  processes: number,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Figure[]> {
+  const samples: Record<"compiled" | "cached", number[]> = { compiled: [], cached: [] };
+  for (let i = 0; i < processes; i++) {
+    const directory = await Deno.makeTempDir({ prefix: "gridstride-bench-" });
+    try {
+      const own = { ...env, GRIDSTRIDE_CACHE_DIR: directory };
+      for (const kind of ["compiled", "cached"] as const) {
+        samples[kind].push(await runBenchProgram<number>("first_tensor", { env: own }));
+      }
+    } finally {
+      await Deno.remove(directory, { recursive: true });
+    }
+  }
+  const named = { area: AREA, group: FIRST, bytes: null };
+  return [
+    figureOf({ ...named, title: COMPILED, baseline: true }, samples.compiled),
+    figureOf({ ...named, title: "out of the compile cache", baseline: false }, samples.cached),
+  ];
+}
