@@ -4,6 +4,7 @@
  * @module
  */
 
+import { TensorFileError } from "../device/tensor.ts";
 import { formatBytes } from "../lab/memory/mod.ts";
 import {
   AccessAnalyzer,
@@ -20,7 +21,7 @@ import {
   UsageError,
 } from "./command.ts";
 import { formatPercent, plural, textTable } from "./format.ts";
-import { NpyError, readNpyIndices } from "./npy.ts";
+import { readNpyIndices } from "./npy.ts";
 import { integerOption, refuseOption, textOption } from "./options.ts";
 import { pictureFile } from "./picture_file.ts";
 
@@ -61,8 +62,8 @@ async function fileIndices(path: string): Promise<IndexArray> {
   try {
     return readNpyIndices(file);
   } catch (error) {
-    if (!(error instanceof NpyError)) throw error;
-    throw new FileProblem(`Cannot analyze ${path} as it ${error.message}`);
+    if (!(error instanceof TensorFileError)) throw error;
+    throw new FileProblem(`Cannot analyze ${path} as it ${error.problem}`);
   }
 }
 

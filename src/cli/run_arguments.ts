@@ -12,16 +12,9 @@ import {
   DTYPES,
   type KernelParameter,
 } from "../../mod.ts";
+import { NPY_DESCRS, type NpyArray, readNpy, TensorFileError, writeNpy } from "../device/tensor.ts";
 import { FileProblem, readFile, UsageError, writeFile } from "./command.ts";
-import {
-  bytesOfElements,
-  elementsOf,
-  NPY_DESCRS,
-  type NpyArray,
-  NpyError,
-  readNpy,
-  writeNpy,
-} from "./npy.ts";
+import { bytesOfElements, elementsOf } from "./npy.ts";
 
 /** The elements of an array before the launch: from a file, generated, or listed. */
 export type ArrayInput = { readonly path: string } | {
@@ -286,7 +279,7 @@ async function readArray(path: string): Promise<NpyArray> {
   try {
     return readNpy(file);
   } catch (error) {
-    if (!(error instanceof NpyError)) throw error;
-    throw new FileProblem(`Cannot use ${path} as it ${error.message}`);
+    if (!(error instanceof TensorFileError)) throw error;
+    throw new FileProblem(`Cannot use ${path} as it ${error.problem}`);
   }
 }

@@ -52,3 +52,7 @@ export { fuse, type Fused, setKernelFusion } from "./fusion.ts";
 export { arrayText } from "./array_text.ts";
 export { tidy } from "./scope.ts";
 export { matmul } from "./linear_algebra.ts";
+export { loadNpy, NPY_DESCRS, type NpyArray, readNpy, saveNpy, writeNpy } from "./files/npy.ts";
+export { loadNpz, saveNpz } from "./files/npz.ts";
+export { loadSafetensors, saveSafetensors } from "./files/safetensors.ts";
+export { TensorFileError } from "./files/tensor_file.ts";

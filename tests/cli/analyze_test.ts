@@ -4,7 +4,7 @@ import "../support/cache_directory.ts";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { analyzeAccess } from "../../src/lab/analysis/mod.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
-import { NPY_DESCRS, writeNpy } from "../../src/cli/npy.ts";
+import { NPY_DESCRS, writeNpy } from "../../src/device/tensor.ts";
 import type { DType } from "../../mod.ts";
 import { assertFails, type Output, runInProcess } from "./in_process.ts";
 

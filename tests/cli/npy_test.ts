@@ -1,19 +1,17 @@
 // Arrays in NumPy's format. NumPy 2.4 wrote the fixtures.
 
-import { arrayText } from "../../src/device/tensor.ts";
+import {
+  arrayText,
+  NPY_DESCRS,
+  readNpy,
+  TensorFileError,
+  writeNpy,
+} from "../../src/device/tensor.ts";
 import "../support/cache_directory.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { bytesPerElement, type DType, DTYPES } from "../../mod.ts";
-import {
-  bytesOfElements,
-  elementsOf,
-  NPY_DESCRS,
-  NpyError,
-  readNpy,
-  readNpyIndices,
-  writeNpy,
-} from "../../src/cli/npy.ts";
+import { bytesOfElements, elementsOf, readNpyIndices } from "../../src/cli/npy.ts";
 import { patternBytes } from "../support/temporary_file.ts";
 
 function fixture(name: string): Uint8Array<ArrayBuffer> {
@@ -41,7 +39,7 @@ function header(descr: string, shape: string, order = "False"): string {
 }
 
 function problem(bytes: Uint8Array<ArrayBuffer>): string {
-  return assertThrows(() => readNpy(bytes), NpyError).message;
+  return assertThrows(() => readNpy(bytes), TensorFileError).problem;
 }
 
 Deno.test("`readNpy()` reads files of NumPy", () => {
@@ -187,7 +185,7 @@ Deno.test("`readNpy()` refuses malformed headers", () => {
   assertStringIncludes(problem(long), "65537 bytes");
 });
 
-Deno.test("`readNpy()` throws only an NpyError for any bytes", () => {
+Deno.test("`readNpy()` throws only a TensorFileError for any bytes", () => {
   const start = fixture("float32_vector");
   fc.assert(
     fc.property(
@@ -200,7 +198,7 @@ Deno.test("`readNpy()` throws only an NpyError for any bytes", () => {
         try {
           readNpy(bytes);
         } catch (error) {
-          if (!(error instanceof NpyError)) throw error;
+          if (!(error instanceof TensorFileError)) throw error;
         }
       },
     ),
@@ -239,10 +237,10 @@ Deno.test("`readNpyIndices()` reads numbers of any type and byte order", () => {
 });
 
 Deno.test("`readNpyIndices()` refuses arrays without numbers", () => {
-  for (const descr of ["<c8", "|b1", "<i3", "|V1"]) {
-    const bytes = file(header(`'${descr}'`, "(1,)"), 8);
+  for (const descr of ["|b1", "|V1"]) {
+    const bytes = file(header(`'${descr}'`, "(1,)"), 1);
     assertStringIncludes(
-      assertThrows(() => readNpyIndices(bytes), NpyError).message,
+      assertThrows(() => readNpyIndices(bytes), TensorFileError).message,
       `"${descr}": indices are of type`,
     );
   }

@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { FileProblem } from "../../src/cli/command.ts";
 import { readSource } from "../../src/cli/kernel.ts";
-import { NPY_DESCRS, readNpy, writeNpy } from "../../src/cli/npy.ts";
+import { NPY_DESCRS, readNpy, writeNpy } from "../../src/device/tensor.ts";
 import { device } from "../support/device.ts";
 import { repositoryPath, runCommandLine } from "../support/subprocess.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";

@@ -5,7 +5,7 @@ import { UsageError } from "../../src/cli/command.ts";
 import { describeTuning } from "../../src/cli/tune.ts";
 import { type Macros, readConfigurations, readLaunch } from "../../src/cli/tune_configurations.ts";
 import type { TuningRow } from "../../src/lab/tuning/mod.ts";
-import { readNpy } from "../../src/cli/npy.ts";
+import { readNpy } from "../../src/device/tensor.ts";
 import { device } from "../support/device.ts";
 import { repositoryPath, runCommandLine } from "../support/subprocess.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";

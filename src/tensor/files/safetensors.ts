@@ -1,0 +1,214 @@
+/**
+ * Tensors in the safetensors format: a header in JSON, then the elements of all tensors in row-major
+ * order without gaps.
+ *
+ * @module
+ */
+
+import { refuseOption, requireObject } from "../../ffi/arguments.ts";
+import { describeValue } from "../../ffi/describe_value.ts";
+import { bytesPerElement, type DType, DTYPES } from "../../memory/dtype.ts";
+import type { CreationOptions } from "../creation.ts";
+import type { Tensor } from "../tensor.ts";
+import {
+  bytesOf,
+  entrySubject,
+  type FileArray,
+  isSize,
+  neededBytes,
+  readSource,
+  requireTensors,
+  TensorFileError,
+  uploadArrays,
+  writeParts,
+} from "./tensor_file.ts";
+
+/** The format's name of an element type: `F8_E4M3` for `float8_e4m3`. */
+function nameOf(dtype: DType): string {
+  return dtype.replace("float", "F").replace("uint", "U").replace("int", "I").toUpperCase();
+}
+
+/** Bytes of the header's length, which the file begins with. */
+const PREFIX = 8;
+/** Bytes of the largest header: the limit of the format's own library. */
+const MAX_HEADER = 100_000_000;
+const METADATA = "__metadata__";
+
+/** An array, and its place after the header. */
+interface PlacedArray {
+  readonly name: string;
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  readonly start: number;
+  readonly end: number;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isTexts(value: unknown): value is Record<string, string> {
+  return isRecord(value) && Object.values(value).every((text) => typeof text === "string");
+}
+
+/** The header as an object, and the elements. */
+function splitFile(bytes: Uint8Array<ArrayBuffer>, subject: string) {
+  const isShort = () => new TensorFileError("is cut short in its header", subject);
+  if (bytes.length < PREFIX) throw isShort();
+  const length = new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true);
+  if (length > MAX_HEADER) {
+    const problem = `would have a header of ${length} bytes: the maximum is ${MAX_HEADER}`;
+    throw new TensorFileError(problem, subject);
+  }
+  const start = PREFIX + Number(length);
+  if (bytes.length < start) throw isShort();
+  let header: unknown;
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(PREFIX, start));
+    header = JSON.parse(text);
+  } catch (cause) {
+    throw new TensorFileError("has a header that is not JSON", subject, { cause });
+  }
+  if (!isRecord(header)) throw new TensorFileError("has a header that is no object", subject);
+  return { header, data: bytes.subarray(start) };
+}
+
+/** Checks the entry of a tensor in the header. */
+function placedArray(name: string, entry: unknown, subject: string): PlacedArray {
+  const part = entrySubject(name, subject);
+  const { dtype: type, shape, data_offsets: offsets } = Object(entry);
+  const dtype = DTYPES.find((candidate) => nameOf(candidate) === type);
+  if (dtype === undefined) {
+    const known = DTYPES.map(nameOf).join(", ");
+    throw new TensorFileError(`has elements of type ${describeValue(type)}, not ${known}`, part);
+  }
+  if (!Array.isArray(shape) || !shape.every(isSize)) {
+    throw new TensorFileError("has no shape of integers from 0 to 2^53-1", part);
+  }
+  const [start, end, ...rest]: unknown[] = Array.isArray(offsets) ? offsets : [];
+  if (!isSize(start) || !isSize(end) || start > end || rest.length > 0) {
+    throw new TensorFileError("has no data_offsets of two integers in order", part);
+  }
+  const needed = neededBytes(shape, bytesPerElement(dtype));
+  if (needed === BigInt(end - start)) return { name, dtype, shape, start, end };
+  const extents = shape.join(", ");
+  const problem = `has a shape (${extents}) that needs ${needed} bytes, and ${end - start} of data`;
+  throw new TensorFileError(problem, part);
+}
+
+/** The arrays and the metadata in a file. */
+function readSafetensors(bytes: Uint8Array<ArrayBuffer>, subject: string) {
+  const { header, data } = splitFile(bytes, subject);
+  const { [METADATA]: metadata = {}, ...entries } = header;
+  if (!isTexts(metadata)) {
+    throw new TensorFileError(`has ${METADATA} that is no object of texts`, subject);
+  }
+  const placed = Object.entries(entries).map(([name, entry]) => placedArray(name, entry, subject))
+    .sort((a, b) => a.start - b.start || a.end - b.end);
+  let at = 0;
+  for (const { name, start, end } of placed) {
+    if (start !== at) {
+      const problem = start < at ? "overlaps the tensor before it" : "follows a gap";
+      throw new TensorFileError(
+        `${problem}: it begins at byte ${start}, and the tensors before it end at ${at}`,
+        entrySubject(name, subject),
+      );
+    }
+    at = end;
+  }
+  if (at !== data.length) {
+    const problem = at > data.length ? "is cut short" : "is too long";
+    throw new TensorFileError(
+      `${problem}: the tensors need ${at} bytes, and there are ${data.length}`,
+      subject,
+    );
+  }
+  const arrays = placed.map(({ name, start, end, ...array }) =>
+    [name, { ...array, bytes: data.subarray(start, end) }] as [string, FileArray]
+  );
+  return { arrays, metadata };
+}
+
+/**
+ * Loads all tensors of a safetensors file.
+ *
+ * @param source A path, a URL, or the bytes of the file.
+ * @param options The place of the tensors.
+ * @returns The tensors by name, in the order of the file, and the file's own texts.
+ * @throws {TensorFileError} If the file is malformed or cut short, tensors overlap or leave gaps, or an
+ * element type is not supported.
+ * @throws {Deno.errors.NotFound} If there is no such file, and other errors of the file system.
+ *
+ * @example
+ * ```ts ignore
+ * import { loadSafetensors } from "@gridstride/cuda/tensor";
+ *
+ * const { tensors, metadata } = await loadSafetensors("model.safetensors");
+ * for (const [name, { dtype, shape }] of Object.entries(tensors)) console.log(name, dtype, shape);
+ * ```
+ * @category Files of tensors
+ */
+export async function loadSafetensors(
+  source: string | URL | Uint8Array,
+  options: Omit<CreationOptions, "dtype"> = {},
+): Promise<{
+  readonly tensors: Record<string, Tensor<DType>>;
+  readonly metadata: Readonly<Record<string, string>>;
+}> {
+  const action = "load a safetensors file";
+  requireObject(options, "options", action);
+  const { bytes, subject } = await readSource(source, action);
+  const { arrays, metadata } = readSafetensors(bytes, subject);
+  return { tensors: await uploadArrays(subject, arrays, options), metadata };
+}
+
+/**
+ * Saves tensors as a safetensors file. Tensors are downloaded and written one after the other.
+ *
+ * @param path The file, which is replaced.
+ * @param tensors The tensors by name.
+ * @param options `metadata` are texts by name, such as the version of a model.
+ * @throws {TypeError} If a value is no tensor, a text is none, or the reserved name `__metadata__` is
+ * used.
+ * @throws {CudaError} If earlier work failed.
+ * @category Files of tensors
+ */
+export async function saveSafetensors(
+  path: string | URL,
+  tensors: Readonly<Record<string, Tensor<DType>>>,
+  options: { readonly metadata?: Readonly<Record<string, string>> } = {},
+): Promise<void> {
+  const action = "save a safetensors file";
+  requireObject(options, "options", action);
+  const { metadata } = options;
+  const named = requireTensors(tensors, action);
+  if (Object.hasOwn(tensors, METADATA)) {
+    throw new TypeError(`Cannot ${action} as ${METADATA} must not name a tensor: it is reserved`);
+  }
+  if (metadata !== undefined && !isTexts(metadata)) {
+    refuseOption(TypeError, action, "metadata", "an object of texts", metadata);
+  }
+  // The largest elements first, so that all are aligned.
+  named.sort(([a, x], [b, y]) =>
+    bytesPerElement(y.dtype) - bytesPerElement(x.dtype) || (a < b ? -1 : 1)
+  );
+  let at = 0;
+  const entries = named.map(([name, { dtype, shape, size }]) => {
+    const start = at;
+    at += size * bytesPerElement(dtype);
+    return [name, { dtype: nameOf(dtype), shape, data_offsets: [start, at] }];
+  });
+  const own = metadata === undefined ? [] : [[METADATA, metadata]];
+  const text = new TextEncoder().encode(JSON.stringify(Object.fromEntries([...own, ...entries])));
+  const header = new Uint8Array(PREFIX + Math.ceil(text.length / PREFIX) * PREFIX).fill(0x20);
+  header.set(text, PREFIX);
+  new DataView(header.buffer).setBigUint64(0, BigInt(header.length - PREFIX), true);
+  await writeParts(
+    path,
+    action,
+    (async function* () {
+      yield header;
+      for (const [, tensor] of named) yield await bytesOf(tensor);
+    })(),
+  );
+}
