@@ -111,7 +111,9 @@ function typedElements(dtype: DType, elements: readonly unknown[], action: strin
   }
   const target = createTypedArray(dtype, elements.length) as unknown as Record<number, unknown>;
   elements.forEach((value, at) => {
-    const element = dtype !== "bool" && typeof value === "boolean" ? Number(value) : value;
+    const isNarrow = typeof value === "bigint" && !dtype.endsWith("64");
+    const isTruth = typeof value === "boolean" && dtype !== "bool";
+    const element = isNarrow || isTruth ? Number(value) : value;
     target[at] = elementBits(dtype, element as never);
   });
   return target as unknown as Float32Array;

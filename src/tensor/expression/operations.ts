@@ -174,7 +174,7 @@ export const OPERATIONS: Readonly<Record<OperationName, ElementwiseOperation>> =
     byKind(
       math("fabs"),
       ([x], dtype) =>
-        dtype.startsWith("u") ? x! : `${x} < 0 ? ${valueType(dtype)}(0u - ${x}) : ${x}`,
+        dtype.startsWith("u") ? x! : `${x} < 0 ? ${arithmetic("-")(["0", x!], dtype)} : ${x}`,
     ),
   ),
   sign: numeric(byKind(formula("x > 0 ? {1} : x < 0 ? {-1} : x"), formula("(x > 0) - (x < 0)"))),
@@ -207,7 +207,7 @@ export const OPERATIONS: Readonly<Record<OperationName, ElementwiseOperation>> =
   trunc: rounding("trunc"),
   round: rounding("rint"),
 
-  relu: numeric(formula("x < 0 ? x - x : x")),
+  relu: numeric(formula("x < 0 ? 0 : x")),
   gelu: float(formula("{0.5} * x * ({1} + #erf(x * {0.7071067811865476}))")),
   geluTanh: float(
     formula("{0.5} * x * ({1} + #tanh({0.7978845608028654} * (x + {0.044715} * x * x * x)))"),

@@ -1,0 +1,360 @@
+// Every elementwise operation and element type against computations in double precision.
+
+import { device } from "../support/device.ts";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { type DType, DTYPES } from "../../mod.ts";
+import * as tensors from "../../src/device/tensor.ts";
+import { type Tensor, tensor, zeros } from "../../src/device/tensor.ts";
+import { integerRange, isFloatDType, isIntegerDType } from "../../src/memory/dtype.ts";
+import { narrowFromFloat32, widenToFloat32 } from "../../src/memory/element_bits.ts";
+import { promote } from "../../src/tensor/promotion.ts";
+
+type Reference = (x: number, y: number) => number;
+
+/** Abramowitz and Stegun 7.1.6, whose terms are all positive. */
+function erf(x: number): number {
+  if (Math.abs(x) > 6) return Math.sign(x);
+  let [term, sum] = [x, x];
+  for (let n = 1; n < 200; n++) sum += term *= 2 * x * x / (2 * n + 1);
+  return sum * 2 / Math.sqrt(Math.PI) * Math.exp(-x * x);
+}
+
+function roundToEven(x: number): number {
+  const floor = Math.floor(x);
+  if (x - floor !== 0.5) return Math.round(x);
+  return floor % 2 === 0 ? floor : floor + 1;
+}
+
+const gelu = (x: number) => 0.5 * x * (1 + erf(x * Math.SQRT1_2));
+
+/** The remainder is exact; the sign is the divisor's. */
+function floorModulus(x: number, y: number): number {
+  const rest = x % y;
+  return rest !== 0 && (rest < 0) !== (y < 0) ? rest + y : rest;
+}
+
+/** Functions of one operand, and the bound of their error in units of the last place. */
+const UNARY: Readonly<Record<string, readonly [Reference, number, ((x: number) => boolean)?]>> = {
+  negative: [(x) => -x, 0],
+  abs: [Math.abs, 0],
+  sign: [Math.sign, 0],
+  square: [(x) => x * x, 1],
+  reciprocal: [(x) => 1 / x, 1],
+  sqrt: [Math.sqrt, 1],
+  rsqrt: [(x) => 1 / Math.sqrt(x), 3],
+  exp: [Math.exp, 5],
+  exp2: [(x) => 2 ** x, 5],
+  expm1: [Math.expm1, 6],
+  log: [Math.log, 6],
+  log2: [Math.log2, 6],
+  log10: [Math.log10, 6],
+  log1p: [Math.log1p, 6],
+  sin: [Math.sin, 6],
+  cos: [Math.cos, 6],
+  tan: [Math.tan, 8],
+  asin: [Math.asin, 6],
+  acos: [Math.acos, 6],
+  atan: [Math.atan, 6],
+  sinh: [Math.sinh, 6],
+  cosh: [Math.cosh, 6],
+  tanh: [Math.tanh, 6],
+  asinh: [Math.asinh, 6],
+  acosh: [Math.acosh, 6],
+  atanh: [Math.atanh, 6],
+  erf: [erf, 8, (x) => Math.abs(x) < 6],
+  floor: [Math.floor, 0],
+  ceil: [Math.ceil, 0],
+  trunc: [Math.trunc, 0],
+  round: [roundToEven, 0],
+  relu: [(x) => x < 0 ? 0 : x, 0],
+  gelu: [gelu, 64, (x) => x > -1 && x < 3],
+  geluTanh: [
+    (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))),
+    64,
+    (x) => x > -1,
+  ],
+  silu: [(x) => x / (1 + Math.exp(-x)), 12],
+  sigmoid: [(x) => 1 / (1 + Math.exp(-x)), 12],
+  softplus: [(x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x))), 12],
+  isNaN: [(x) => Number(Number.isNaN(x)), 0],
+  isFinite: [(x) => Number(Number.isFinite(x)), 0],
+  isInfinite: [(x) => Number(Math.abs(x) === Infinity), 0],
+  signBit: [(x) => Number(x < 0 || Object.is(x, -0)), 0],
+  logicalNot: [(x) => Number(x === 0), 0],
+};
+
+const BINARY: Readonly<Record<string, readonly [Reference, number]>> = {
+  add: [(x, y) => x + y, 1],
+  subtract: [(x, y) => x - y, 1],
+  multiply: [(x, y) => x * y, 1],
+  divide: [(x, y) => x / y, 1],
+  floorDivide: [(x, y) => Math.floor(x / y), 0],
+  remainder: [
+    (x, y) => y === 0 || Number.isNaN(y) || !Number.isFinite(x) ? NaN : floorModulus(x, y),
+    1,
+  ],
+  // As in C: 1 to any power is 1, and so is -1 to an infinite one.
+  pow: [(x, y) => x === 1 || (x === -1 && Math.abs(y) === Infinity) ? 1 : x ** y, 5],
+  maximum: [Math.max, 0],
+  minimum: [Math.min, 0],
+  atan2: [Math.atan2, 6],
+  hypot: [Math.hypot, 2],
+  copySign: [(x, y) => Math.abs(x) * (y < 0 || Object.is(y, -0) ? -1 : 1), 0],
+  equal: [(x, y) => Number(x === y), 0],
+  notEqual: [(x, y) => Number(x !== y), 0],
+  less: [(x, y) => Number(x < y), 0],
+  lessEqual: [(x, y) => Number(x <= y), 0],
+  greater: [(x, y) => Number(x > y), 0],
+  greaterEqual: [(x, y) => Number(x >= y), 0],
+  logicalAnd: [(x, y) => Number(x !== 0 && y !== 0), 0],
+  logicalOr: [(x, y) => Number(x !== 0 || y !== 0), 0],
+  logicalXor: [(x, y) => Number((x !== 0) !== (y !== 0)), 0],
+};
+
+const SPECIAL = [0, -0, 1, -1, 0.5, 1.5, 2.5, -2.5, Infinity, -Infinity, NaN, 1e30, -1e30, 1e-40];
+const VALUES = [...SPECIAL, ...Array.from({ length: 99 }, (_, i) => (i - 49) / 13)];
+const PAIRS = VALUES.flatMap((x) =>
+  [0, -0, 1, -2, 0.75, 3, Infinity, -Infinity, NaN].map((y) => [x, y])
+);
+
+type Operation = (...operands: Tensor[]) => Tensor;
+const operationOf = (name: string) => (tensors as unknown as Record<string, Operation>)[name]!;
+
+const BITS: Partial<Record<DType, number>> = { float64: 53, float32: 24, float16: 11, bfloat16: 8 };
+const LEAST: Partial<Record<DType, number>> = {
+  float64: 2 ** -1022,
+  float32: 2 ** -126,
+  float16: 2 ** -14,
+  bfloat16: 2 ** -126,
+};
+
+function rounded(dtype: DType, x: number): number {
+  if (dtype === "float64") return x;
+  if (dtype === "float32") return Math.fround(x);
+  const narrow = narrowFromFloat32(dtype as "float16", Float32Array.of(x));
+  return widenToFloat32(dtype as "float16", narrow as never)[0]!;
+}
+
+/** The distance in units of the last place of the expected value. */
+function distance(dtype: DType, actual: number, expected: number): number {
+  if (Object.is(actual, expected) || (actual === 0 && expected === 0)) return 0;
+  const nearest = rounded(dtype, expected);
+  if (Number.isNaN(expected) || Number.isNaN(actual) || !Number.isFinite(nearest)) {
+    return Object.is(nearest, actual) ? 0 : Infinity;
+  }
+  const exponent = Math.floor(Math.log2(Math.max(Math.abs(expected), LEAST[dtype]!)));
+  return Math.abs(actual - expected) / 2 ** (exponent + 1 - BITS[dtype]!);
+}
+
+async function numbersOf(result: Tensor): Promise<number[]> {
+  return (await result.toNested() as readonly (number | bigint | boolean)[]).map(Number);
+}
+
+async function checkFloats(dtype: DType, name: string, operands: readonly number[][]) {
+  const [reference, bound, isTested = () => true] = { ...UNARY, ...BINARY }[name]!;
+  const columns = operands[0]!.map((_, k) => operands.map((row) => rounded(dtype, row[k]!)));
+  const inputs = columns.map((column) => tensor(column, { dtype, device }));
+  const result = operationOf(name)(...inputs);
+  return async () => {
+    const values = await numbersOf(result);
+    const type = result.dtype === "bool" ? "float64" : dtype;
+    columns[0]!.forEach((x, at) => {
+      if (!isTested(x)) return;
+      const expected = reference(x, columns[1]?.[at] ?? 0);
+      const error = distance(type, values[at]!, expected);
+      const what = `${name}(${columns.map((column) => column[at])}) of ${dtype}`;
+      assert(error <= bound + 0.5, `${what} is ${values[at]}, not ${expected}: ${error} ULP`);
+    });
+    [...inputs, result].forEach((it) => it.dispose());
+  };
+}
+
+Deno.test("Elementwise functions of floats are within their bounds of double precision", async () => {
+  // The wide types everywhere, the narrow ones where their code differs.
+  const narrow = [
+    "add",
+    "multiply",
+    "divide",
+    "exp",
+    "tanh",
+    "maximum",
+    "less",
+    "abs",
+    "remainder",
+  ];
+  for (const dtype of ["float32", "float64", "float16", "bfloat16"] as const) {
+    const isWide = dtype === "float32" || dtype === "float64";
+    const names = (table: object) =>
+      Object.keys(table).filter((it) => isWide || narrow.includes(it));
+    const checks = await Promise.all([
+      ...names(UNARY).map((name) => checkFloats(dtype, name, VALUES.map((x) => [x]))),
+      ...names(BINARY).map((name) => checkFloats(dtype, name, PAIRS)),
+    ]);
+    for (const check of checks) await check();
+  }
+});
+
+const INTEGER: Readonly<Record<string, (x: bigint, y: bigint) => bigint>> = {
+  add: (x, y) => x + y,
+  subtract: (x, y) => x - y,
+  multiply: (x, y) => x * y,
+  floorDivide: (x, y) => y === 0n ? 0n : x / y - (x % y !== 0n && (x < 0n) !== (y < 0n) ? 1n : 0n),
+  remainder: (x, y) => y === 0n ? 0n : ((x % y) + y) % y,
+  pow: (x, y) => y >= 0n ? x ** y : x === 1n ? 1n : x === -1n ? (y % 2n === 0n ? 1n : -1n) : 0n,
+  maximum: (x, y) => x > y ? x : y,
+  minimum: (x, y) => x < y ? x : y,
+  bitwiseAnd: (x, y) => x & y,
+  bitwiseOr: (x, y) => x | y,
+  bitwiseXor: (x, y) => x ^ y,
+  negative: (x) => -x,
+  abs: (x) => x < 0n ? -x : x,
+  sign: (x) => x > 0n ? 1n : x < 0n ? -1n : 0n,
+  square: (x) => x * x,
+  bitwiseInvert: (x) => ~x,
+};
+
+Deno.test("Elementwise functions of integers are exact and wrap", async () => {
+  const checks = DTYPES.filter(isIntegerDType).flatMap((dtype) => {
+    const { lowest, highest } = integerRange(dtype)!;
+    const edges = [lowest, lowest + 1n, highest, highest - 1n, highest / 3n];
+    const some = [0n, 1n, 2n, 3n, 7n, 100n, ...(lowest < 0n ? [-1n, -3n, -100n] : []), ...edges];
+    const pairs = some.flatMap((x) =>
+      [0n, 1n, 3n, 5n, highest, lowest].map((y) => [x, y] as const)
+    );
+    const bits = String(highest - lowest + 1n).length > 12
+      ? 64
+      : Math.log2(Number(highest - lowest + 1n));
+    const wrap = lowest < 0n ? BigInt.asIntN : BigInt.asUintN;
+    const [x, y] = [0, 1].map((k) => tensor(pairs.map((pair) => pair[k]!), { dtype, device }));
+    return Object.entries(INTEGER).map(([name, reference]) => {
+      const isUnary = reference.length === 1;
+      const result = operationOf(name)(...isUnary ? [x!] : [x!, y!]);
+      return async () => {
+        assertEquals(result.dtype, dtype);
+        const values = await result.toNested() as readonly (number | bigint)[];
+        pairs.forEach(([a, b], at) => {
+          if (name === "pow" && b > 64n) return;
+          const expected = wrap(bits, reference(a, b));
+          assertEquals(BigInt(values[at]!), expected, `${name}(${a}, ${b}) of ${dtype}`);
+        });
+      };
+    });
+  });
+  for (const check of checks) await check();
+});
+
+Deno.test("bitwiseLeftShift() and bitwiseRightShift() give 0 or the sign beyond the width", async () => {
+  using x = tensor([-8, 8, 127, -1], { dtype: "int8", device });
+  using count = tensor([1, 9, 3, 100], { dtype: "int8", device });
+  assertEquals(await tensors.bitwiseLeftShift(x, count).toNested(), [-16, 0, -8, 0]);
+  assertEquals(await tensors.bitwiseRightShift(x, count).toNested(), [-4, 0, 15, -1]);
+});
+
+Deno.test("astype() converts between all element types, saturating", async () => {
+  const numbers = [0, 1, 2.5, -3.5, 300, -70000, 3e9, Infinity, -Infinity, NaN];
+  const checks = DTYPES.flatMap((from) => {
+    const range = integerRange(from);
+    const values = numbers.filter((x) =>
+      range === undefined
+        ? from !== "bool"
+        : Number.isInteger(x) && BigInt(x) >= range.lowest && BigInt(x) <= range.highest
+    ).map((x) => isFloatDType(from) ? rounded(from, x) : x);
+    const x = tensor(from === "bool" ? [false, true] : values, { dtype: from, device });
+    // All types to some, and float32 to all: each pair is a kernel of its own.
+    const targets = DTYPES.filter((to) =>
+      from === "float32" || ["int8", "uint64", "float16", "bool"].includes(to)
+    );
+    return targets.map((to) => {
+      const result = x.astype(to);
+      return async () => {
+        const actual = await numbersOf(result);
+        (from === "bool" ? [0, 1] : values).forEach((value, at) => {
+          const limits = integerRange(to);
+          const whole = Number.isNaN(value) ? 0 : Math.trunc(value);
+          const expected = to === "bool"
+            ? Number(value !== 0)
+            : limits === undefined
+            ? rounded(to, value)
+            : isFloatDType(from)
+            ? Math.min(Math.max(whole, Number(limits.lowest)), Number(limits.highest))
+            : Number((limits.lowest < 0n ? BigInt.asIntN : BigInt.asUintN)(
+              limits.highest > 2n ** 40n
+                ? 64
+                : Math.log2(Number(limits.highest - limits.lowest) + 1),
+              BigInt(value),
+            ));
+          assertEquals(actual[at], expected, `${value} of ${from} as ${to}`);
+        });
+      };
+    });
+  });
+  for (const check of checks) await check();
+});
+
+Deno.test("where() and clip() choose elements", async () => {
+  using x = tensor([[1, NaN, -3], [4, 5, -6]], { device });
+  using y = tensor([10, 20, 30], { dtype: "float64", device });
+  using chosen = tensors.where(x.greater(0), x, y);
+  assertEquals(chosen.dtype, "float64");
+  assertEquals(await chosen.toNested(), [[1, 20, 30], [4, 5, 30]]);
+  assertEquals(await x.clip(-2, 4).toNested(), [[1, NaN, -2], [4, 4, -2]]);
+  assertEquals(await tensors.clip(x).toNested(), await x.toNested());
+});
+
+Deno.test("promote() follows NumPy 2", () => {
+  const cases: [DType, DType, DType | undefined][] = [
+    ["int8", "uint8", "int16"],
+    ["uint64", "int64", "float64"],
+    ["int64", "float32", "float64"],
+    ["int16", "float32", "float32"],
+    ["int16", "float16", "float32"],
+    ["float16", "bfloat16", "float32"],
+    ["bool", "int8", "int8"],
+    ["uint32", "int8", "int64"],
+    ["float8_e4m3", "float32", undefined],
+  ];
+  for (const [a, b, expected] of cases) {
+    assertEquals(promote(a, b), expected, `${a} and ${b}`);
+    assertEquals(promote(b, a), expected, `${b} and ${a}`);
+  }
+});
+
+Deno.test("Elementwise functions name operands that do not fit", async () => {
+  using x = tensor([1, 2, 3], { device });
+  using wide = zeros([2], { device });
+  using bits = tensor([true, false, true], { device });
+  using count = tensor([1, 2, 3], { dtype: "int32", device });
+  using tiny = x.astype("float8_e4m3");
+  assertThrows(() => x.add(wide), RangeError, "shapes must broadcast: they are (3,) and (2,)");
+  assertThrows(() => x.add("1" as never), TypeError, "operand 2 must be a tensor or a number");
+  assertThrows(() => bits.add(bits), TypeError, "operands must be numbers, not bool");
+  assertThrows(
+    () => tensors.bitwiseAnd(x, x),
+    TypeError,
+    "must be integers or bool: they are float32",
+  );
+  assertThrows(() => count.add(1.5), TypeError, "must be an integer with int32 tensors: it is 1.5");
+  assertThrows(() => count.add(2 ** 31), TypeError, "must be in -2147483648..2147483647");
+  assertThrows(() => tiny.add(x), TypeError, "must have a common one");
+  assertThrows(() => tensors.where(x as never, x, x), TypeError, "condition must be bool");
+  assertThrows(() => x.astype("float128" as never), TypeError, "float128");
+  assertThrows(
+    () => tensors.add(x, x, { out: wide }),
+    RangeError,
+    "options.out must have the shape",
+  );
+  assertThrows(
+    () => tensors.add(x, x, { out: count as never }),
+    TypeError,
+    "must be float32: it is int32",
+  );
+  using part = x.slice([{ stop: 2 }]);
+  using shifted = x.slice([{ start: 1 }]);
+  assertThrows(() => tensors.exp(part, { out: shifted }), RangeError, "must not overlap");
+  tensors.add(x, 1, { out: x });
+  assertEquals(await x.toNested(), [2, 3, 4]);
+  const gone = x.add(1);
+  gone.dispose();
+  assertThrows(() => gone.add(1), TypeError, "must not be disposed");
+  await assertRejects(() => gone.toArray(), TypeError, "must not be disposed");
+});
