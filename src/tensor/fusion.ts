@@ -167,7 +167,8 @@ function makePlan(f: (...inputs: Tensor[]) => Tensor, inputs: readonly Tensor[])
   const tracer = new Tracer(inputs);
   const result: unknown = f(...inputs.map((_, index) => tracer.input(index)));
   const traced = result instanceof Tensor ? tracedOf(result) : undefined;
-  if (traced?.tracer !== tracer) {
+  const isOperand = traced?.node.kind === "input" && tracer.end === undefined;
+  if (traced?.tracer !== tracer || isOperand) {
     throw new TypeError(
       `Cannot ${FUSE} as f must return the result of its operations: it has returned ${
         describeValue(result)

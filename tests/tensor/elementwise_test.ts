@@ -5,7 +5,7 @@ import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { type DType, DTYPES } from "../../mod.ts";
 import * as tensors from "../../src/device/tensor.ts";
 import { type Tensor, tensor, zeros } from "../../src/device/tensor.ts";
-import { integerRange, isFloatDType, isIntegerDType } from "../../src/memory/dtype.ts";
+import { integerRange, isFloatDType } from "../../src/memory/dtype.ts";
 import { narrowFromFloat32, widenToFloat32 } from "../../src/memory/element_bits.ts";
 import { promote } from "../../src/tensor/promotion.ts";
 
@@ -214,7 +214,8 @@ const INTEGER: Readonly<Record<string, (x: bigint, y: bigint) => bigint>> = {
 };
 
 Deno.test("Elementwise functions of integers are exact and wrap", async () => {
-  const checks = DTYPES.filter(isIntegerDType).flatMap((dtype) => {
+  const tested = ["int8", "uint16", "int32", "int64", "uint64"] as const;
+  const checks = tested.flatMap((dtype) => {
     const { lowest, highest } = integerRange(dtype)!;
     const edges = [lowest, lowest + 1n, highest, highest - 1n, highest / 3n];
     const some = [0n, 1n, 2n, 3n, 7n, 100n, ...(lowest < 0n ? [-1n, -3n, -100n] : []), ...edges];

@@ -39,37 +39,51 @@
 #define GS_INDEPENDENT
 #endif
 
-// Vector variants of glibc's functions: at most 4 ULP (glibc manual, "Errors in Math Functions").
-#if defined(GS_BLOCK_FORM) && defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
-#define GS_VECTOR_FUNCTION(name)                                                       \
-  extern "C" __attribute__((simd("notinbranch"))) double name(double) noexcept;       \
-  extern "C" __attribute__((simd("notinbranch"))) float name##f(float) noexcept;
-#if __GLIBC_PREREQ(2, 22)
-GS_VECTOR_FUNCTION(sin)
-GS_VECTOR_FUNCTION(cos)
-GS_VECTOR_FUNCTION(exp)
-GS_VECTOR_FUNCTION(log)
-extern "C" __attribute__((simd("notinbranch"))) double pow(double, double) noexcept;
-extern "C" __attribute__((simd("notinbranch"))) float powf(float, float) noexcept;
-#endif
+// GS_VECTOR_FUNCTION before a kernel declares gs_name() and gs_namef(), which a loop calls for
+// four or eight elements at once: functions of libmvec, of at most 4 ULP (glibc manual, "Errors in
+// Math Functions"). A lone element takes the same function with all lanes equal, because a result
+// must not depend on the place of an element in a loop. Elsewhere these are the C library's.
+#if defined(GS_BLOCK_FORM) && defined(__x86_64__) && defined(__AVX2__) && defined(__GLIBC__) && \
+    !defined(__clang__)
 #if __GLIBC_PREREQ(2, 35)
-GS_VECTOR_FUNCTION(acos)
-GS_VECTOR_FUNCTION(acosh)
-GS_VECTOR_FUNCTION(asin)
-GS_VECTOR_FUNCTION(asinh)
-GS_VECTOR_FUNCTION(atan)
-GS_VECTOR_FUNCTION(atanh)
-GS_VECTOR_FUNCTION(cosh)
-GS_VECTOR_FUNCTION(erf)
-GS_VECTOR_FUNCTION(exp2)
-GS_VECTOR_FUNCTION(expm1)
-GS_VECTOR_FUNCTION(log10)
-GS_VECTOR_FUNCTION(log1p)
-GS_VECTOR_FUNCTION(log2)
-GS_VECTOR_FUNCTION(sinh)
-GS_VECTOR_FUNCTION(tan)
-GS_VECTOR_FUNCTION(tanh)
+#define GS_HAS_VECTOR_FUNCTIONS 1
 #endif
+#endif
+
+#if defined(GS_HAS_VECTOR_FUNCTIONS)
+typedef float gs_float4 __attribute__((vector_size(16)));
+typedef float gs_float8 __attribute__((vector_size(32)));
+typedef double gs_double2 __attribute__((vector_size(16)));
+typedef double gs_double4 __attribute__((vector_size(32)));
+
+// The variants have the names of the x86-64 vector function ABI. A C++ function gs_name() is
+// declared and its symbol defined as a C function, because a defined function would be inlined, and
+// its calls in loops then have no variants.
+#define GS_VARIANTS(type, few, many, lanes, half, name, symbol)                         \
+  extern "C" many _ZGVdN##lanes##v_##name(many) noexcept;                               \
+  extern "C" __attribute__((weak)) many _ZGVdN##lanes##v_##symbol(many x) noexcept {    \
+    return _ZGVdN##lanes##v_##name(x);                                                  \
+  }                                                                                     \
+  extern "C" __attribute__((weak)) few _ZGVbN##half##v_##symbol(few x) noexcept {       \
+    many wide = {};                                                                     \
+    for (int i = 0; i < half; ++i) wide[i] = wide[i + half] = x[i];                     \
+    const many result = _ZGVdN##lanes##v_##name(wide);                                  \
+    few low = {};                                                                       \
+    for (int i = 0; i < half; ++i) low[i] = result[i];                                  \
+    return low;                                                                         \
+  }                                                                                     \
+  extern "C" __attribute__((weak)) type symbol(type x) noexcept {                       \
+    return _ZGVdN##lanes##v_##name(many{} + x)[0];                                      \
+  }                                                                                     \
+  __attribute__((const, simd("notinbranch"))) type gs_##name(type) noexcept;
+// length: of the name gs_name, which is a part of the symbol; next: one more.
+#define GS_VECTOR_FUNCTION(name, length, next)                                           \
+  GS_VARIANTS(float, gs_float4, gs_float8, 8, 4, name##f, _Z##next##gs_##name##ff)       \
+  GS_VARIANTS(double, gs_double2, gs_double4, 4, 2, name, _Z##length##gs_##name##d)
+#else
+#define GS_VECTOR_FUNCTION(name, length, next)                                             \
+  __device__ __forceinline__ float gs_##name##f(float x) { return name##f(x); } \
+  __device__ __forceinline__ double gs_##name(double x) { return name(x); }
 #endif
 
 namespace gridstride::tensor {

@@ -11,6 +11,7 @@ import RANDOM from "../../../csrc/kernels/tensor/random.cuh" with { type: "text"
 import REDUCE from "../../../csrc/kernels/tensor/reduce.cuh" with { type: "text" };
 import SORT from "../../../csrc/kernels/tensor/sort.cuh" with { type: "text" };
 import type { DType } from "../../memory/dtype.ts";
+import { vectorDeclarations } from "./operations.ts";
 
 const TEMPLATES = {
   map: [MAP],
@@ -64,6 +65,7 @@ export function sourceOf(text: KernelText, form: KernelForm): string {
     withoutIncludes(ELEMENT),
     ...TEMPLATES[template].map(withoutIncludes),
     "using namespace gridstride::tensor;",
+    ...vectorDeclarations(definitions + body),
     definitions,
     `extern "C" __global__ void ${signatureOf(text)} {`,
     body,

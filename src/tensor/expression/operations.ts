@@ -31,9 +31,29 @@ export function valueType(dtype: DType): string {
 
 type Code = ElementwiseOperation["code"];
 
+/** Functions of one operand of which loops have vector variants, as `element.cuh` declares them. */
+const VECTOR_FUNCTIONS = "acos acosh asin asinh atan atanh cos cosh erf exp exp2 expm1 log log10 " +
+  "log1p log2 sin sinh tan tanh";
+const VECTOR_CALL = new RegExp(`\\bgs_(${VECTOR_FUNCTIONS.replaceAll(" ", "|")})f?\\(`, "g");
+
+/** The name of a function of `<math.h>`, or of the one that stands for it. */
+function functionName(name: string, dtype: DType): string {
+  const isVector = VECTOR_FUNCTIONS.split(" ").includes(name);
+  return `${isVector ? "gs_" : ""}${name}${isDouble(dtype) ? "" : "f"}`;
+}
+
+/** The declarations of the vector functions that a text calls. */
+export function vectorDeclarations(text: string): string[] {
+  const names = new Set([...text.matchAll(VECTOR_CALL)].map(([, name]) => name));
+  return [...names].sort().map((name) => {
+    const { length } = `gs_${name}`;
+    return `GS_VECTOR_FUNCTION(${name}, ${length}, ${length + 1})`;
+  });
+}
+
 /** A function of `<math.h>` by its name for `double`. */
 const math = (name: string): Code => (operands, dtype) =>
-  `${name}${isDouble(dtype) ? "" : "f"}(${operands.join(", ")})`;
+  `${functionName(name, dtype)}(${operands.join(", ")})`;
 
 /** A number as a literal of a floating type. */
 function numberText(value: number, dtype: DType): string {
@@ -45,7 +65,7 @@ function numberText(value: number, dtype: DType): string {
 const formula = (text: string): Code => (operands, dtype) =>
   text.replace(/\b[xyz]\b/g, (name) => operands["xyz".indexOf(name)]!)
     .replace(/\{([-\d.e]+)\}/g, (_, value) => numberText(Number(value), dtype))
-    .replace(/#(\w+)/g, (_, name) => name + (isDouble(dtype) ? "" : "f"));
+    .replace(/#(\w+)/g, (_, name) => functionName(name, dtype));
 
 /** Wrapping arithmetic of integers, plain arithmetic of floats. */
 const arithmetic = (operator: string): Code => ([x, y], dtype) => {

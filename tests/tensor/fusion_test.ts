@@ -1,0 +1,127 @@
+// fuse(): the results of fused operations, which are those of single ones.
+
+import { device } from "../support/device.ts";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import fc from "fast-check";
+import {
+  fuse,
+  setKernelFusion,
+  type Tensor,
+  tensor,
+  where,
+  zeros,
+} from "../../src/device/tensor.ts";
+
+type Step = readonly [name: string, operand: number];
+
+const STEPS = [
+  "add",
+  "multiply",
+  "subtract",
+  "divide",
+  "maximum",
+  "abs",
+  "tanh",
+  "square",
+  "select",
+];
+
+/** Applies random operations, with numbers, another tensor and earlier results. */
+function run(
+  steps: readonly Step[],
+  x: Tensor<"float32">,
+  y: Tensor<"float32">,
+): Tensor<"float32"> {
+  let value = x;
+  for (const [name, operand] of steps) {
+    const other = operand === 0 ? y : operand === 1 ? 1.5 : operand === 2 ? x : value;
+    switch (name) {
+      case "abs":
+      case "tanh":
+      case "square":
+        value = value[name]();
+        break;
+      case "select":
+        value = where(value.greater(0.5), value, other);
+        break;
+      default:
+        value = value[name as "add"](other);
+    }
+  }
+  return value;
+}
+
+Deno.test("fuse() has the bits of single operations for random expressions", async () => {
+  const x = tensor([[0.5, -1, 3], [1e30, NaN, -0]], { device });
+  const y = tensor([2, -0.25, 1e-20], { device });
+  const step = fc.tuple(fc.constantFrom(...STEPS), fc.nat(3));
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
+      const fused = fuse((a: Tensor<"float32">, b: Tensor<"float32">) => run(steps, a, b));
+      const result = await fused(x, y).toArray();
+      setKernelFusion(false);
+      try {
+        assertEquals(await fused(x, y).toArray(), result, JSON.stringify(steps));
+      } finally {
+        setKernelFusion(true);
+      }
+      assertEquals(await run(steps, x, y).toArray(), result, JSON.stringify(steps));
+    }),
+    { numRuns: 15, seed: 14 },
+  );
+});
+
+Deno.test("fuse() rounds 16-bit floats after every operation, as single operations do", async () => {
+  for (const dtype of ["float16", "bfloat16"] as const) {
+    const x = tensor([1, 0.1, 3.3, 1000, 7e4], { device, dtype });
+    const f = (a: Tensor) => a.multiply(3).add(0.1).multiply(a).tanh().subtract(a);
+    assertEquals(await fuse(f)(x).toArray(), await f(x).toArray());
+  }
+});
+
+Deno.test("fuse() ends in a reduction, casts and broadcasts in one kernel", async () => {
+  const f = fuse((x: Tensor<"int32">, y: Tensor<"float32">) =>
+    x.astype("float32").multiply(y).add(1).sum({ axis: 0 })
+  );
+  const x = tensor([[1, 2], [3, 4]], { device, dtype: "int32" });
+  const y = tensor([[10], [100]], { device });
+  assertEquals(await f(x, y).toNested(), [312, 422]);
+  assertEquals((f.explain(x, y).match(/__global__/g) ?? []).length, 1);
+  assert(f.explain(x, y).includes("reduce_row"), "the kernel reduces");
+  const means = fuse((a: Tensor<"float32">) => a.square().mean({ axis: -1, keepDims: true }));
+  assertEquals(await means(zeros([2, 40_000], { device }).add(3)).toNested(), [[9], [9]]);
+});
+
+Deno.test("fuse() records a function once for each combination of types and shapes", async () => {
+  let calls = 0;
+  const f = fuse((x: Tensor) => {
+    calls++;
+    return x.add(1).multiply(2);
+  });
+  const x = tensor([1, 2], { device });
+  f(x).dispose();
+  f(x).dispose();
+  assertEquals(calls, 1);
+  assertEquals(await f(tensor([[1]], { device })).toNested(), [[4]]);
+  assertEquals(await f(x.astype("float64")).toNested(), [4, 6]);
+  assertEquals(calls, 3);
+});
+
+Deno.test("fuse() keeps tensors from outside, and refuses what it cannot fuse", async () => {
+  const x = tensor([1, 2], { device });
+  const outside = tensor([10, 20], { device });
+  const f = fuse((a: Tensor<"float32">) => a.add(outside));
+  assertEquals(await f(x).toNested(), [11, 22]);
+  outside.dispose();
+  assertThrows(() => f(x), TypeError, "must not be disposed");
+  const refused = (g: (a: Tensor<"float32">) => Tensor, message: string) =>
+    assertThrows(() => fuse(g)(x), TypeError, message);
+  refused((a) => a.reshape([2, 1]), "only elementwise operations");
+  refused((a) => a.sum().add(1), "a reduction must be the last operation");
+  refused((a) => a, "must return the result of its operations");
+  refused(() => x, "must return the result of its operations");
+  refused(() => 5 as never, "must return the result");
+  assertThrows(() => fuse(5 as never), TypeError, "f must be a function");
+  assertThrows(() => fuse(() => x)(), TypeError, "f must have operands");
+  assertThrows(() => setKernelFusion(1 as never), TypeError, "enabled must be a boolean");
+});
