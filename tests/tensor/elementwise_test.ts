@@ -150,7 +150,7 @@ async function numbersOf(result: Tensor): Promise<number[]> {
   return (await result.toNested() as readonly (number | bigint | boolean)[]).map(Number);
 }
 
-async function checkFloats(dtype: DType, name: string, operands: readonly number[][]) {
+function checkFloats(dtype: DType, name: string, operands: readonly number[][]) {
   const [reference, bound, isTested = () => true] = { ...UNARY, ...BINARY }[name]!;
   const columns = operands[0]!.map((_, k) => operands.map((row) => rounded(dtype, row[k]!)));
   const inputs = columns.map((column) => tensor(column, { dtype, device }));
@@ -186,10 +186,10 @@ Deno.test("Elementwise functions of floats are within their bounds of double pre
     const isWide = dtype === "float32" || dtype === "float64";
     const names = (table: object) =>
       Object.keys(table).filter((it) => isWide || narrow.includes(it));
-    const checks = await Promise.all([
+    const checks = [
       ...names(UNARY).map((name) => checkFloats(dtype, name, VALUES.map((x) => [x]))),
       ...names(BINARY).map((name) => checkFloats(dtype, name, PAIRS)),
-    ]);
+    ];
     for (const check of checks) await check();
   }
 });

@@ -146,7 +146,9 @@ Deno.test("Memory is freed with the last view, and tidy() frees what it does not
     return { y, sum: [y.add(1).sum()] };
   });
   assertEquals(await kept.sum[0]!.item(), 20);
-  assertEquals(await kept.y.sum().item(), 10);
+  using total = kept.y.sum();
+  assertEquals(await total.item(), 10);
+  total.dispose();
   kept.y.dispose();
   kept.sum[0]!.dispose();
   assertThrows(() => tidy(() => Promise.resolve(1)), TypeError, "must be synchronous");
