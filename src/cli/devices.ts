@@ -4,6 +4,7 @@
  * @module
  */
 
+import { type OperationRow, VALIDATED_OPERATIONS, validateOperations } from "../device/tensor.ts";
 import { formatBytes } from "../lab/memory/mod.ts";
 import { green, red, yellow } from "@std/fmt/colors";
 import {
@@ -22,10 +23,12 @@ import {
   type Command,
   DEVICE_OPTION,
   EXIT,
+  type Invocation,
   labelOf,
   printResult,
   showProgress,
 } from "./command.ts";
+import { refuseOption, textOption } from "./options.ts";
 import { formatNumber, formatRate, textTable } from "./format.ts";
 
 const INSTALL = "deno install --global --allow-all --name gridstride jsr:@gridstride/cuda/cli";
@@ -156,27 +159,68 @@ function describeValidation(device: string, rows: readonly ValidationRow[]): str
   return [(failures.length === 0 ? green : red)(summary), ...failed, "", table].join("\n");
 }
 
+/** One line for each operation: its element types, the error nearest to its bound, and failures. */
+function describeOperations(rows: readonly OperationRow[]): string {
+  const lines = [...Map.groupBy(rows, ({ operation }) => operation)].map(([operation, own]) => {
+    const failed = own.filter(({ passed }) => !passed);
+    const share = ({ maxError, bound }: OperationRow) => maxError / Math.max(bound, 0.01);
+    const worst = own.reduce((a, b) => share(b) > share(a) ? b : a);
+    const figures = worst.maxError === 0
+      ? "exact"
+      : `${worst.maxError.toFixed(2)} of ${worst.bound} ULP`;
+    const types = `${own.length} types`;
+    const text = `${operation.padEnd(14)}${types.padEnd(10)}${figures}`;
+    return failed.length === 0
+      ? `✓ ${text}`
+      : red(`✗ ${text} (${failed.map(({ dtype }) => dtype).join(", ")})`);
+  });
+  return `Tensor operations, largest error of the worst type:\n${lines.join("\n")}`;
+}
+
+function operationNames(invocation: Invocation): string[] | undefined {
+  const text = textOption(invocation, "operations");
+  if (text === undefined || text === "all") return undefined;
+  const names = text === "none" ? [] : text.split(",");
+  if (names.every((name) => VALIDATED_OPERATIONS.includes(name))) return names;
+  return refuseOption("operations", `among ${VALIDATED_OPERATIONS.join(", ")}`, text);
+}
+
 export const VALIDATE: Command = {
   name: "validate",
-  summary: "compare every built-in kernel with a double-precision reference",
-  description: `Runs every built-in kernel with every element type and several sizes, and compares
-the results with a double-precision computation in TypeScript.`,
-  options: DEVICE_OPTION,
-  details: `With --json: an array of { kernel, device, dtype, size, maxError, bound, passed, fake
-}.
+  summary: "compare built-in kernels and tensor operations with a double-precision reference",
+  description: `Runs every built-in kernel with every element type and several sizes, and every
+tensor operation with every element type, and compares the results with a double-precision
+computation in TypeScript. The first run compiles the kernels of the operations.`,
+  options: {
+    ...DEVICE_OPTION,
+    "--operations <NAMES>": 'tensor operations, such as "add,exp"; "none" for none ["all"]',
+  },
+  details: `With --json: { kernels, operations }: arrays of { kernel, device, dtype, size, maxError,
+bound, passed, fake } and of { operation, dtype, maxError, bound, passed }, whose errors are in
+units of the last place.
 
 Exit code 1 if an error exceeds its bound.`,
   async run(invocation) {
+    const names = operationNames(invocation);
     using device = openDevice(invocation.device);
     const rows = await validate(device, {
       onProgress: ({ done, total, kernel }) => showProgress(`${done}/${total} ${kernel}`),
     });
+    const operations = await validateOperations(device, {
+      ...(names === undefined ? {} : { operations: names }),
+      onProgress: ({ done, total, operation }) => showProgress(`${done}/${total} ${operation}`),
+    });
     showProgress("");
     printResult(
       invocation,
-      rows,
-      () => `${describeValidation(labelOf(device), rows)}\n\n${describeDevices(listDevices())}`,
+      { kernels: rows, operations },
+      () =>
+        [
+          describeValidation(labelOf(device), rows),
+          ...(operations.length === 0 ? [] : [describeOperations(operations)]),
+          describeDevices(listDevices()),
+        ].join("\n\n"),
     );
-    return rows.every(({ passed }) => passed) ? EXIT.done : EXIT.failed;
+    return [...rows, ...operations].every(({ passed }) => passed) ? EXIT.done : EXIT.failed;
   },
 };

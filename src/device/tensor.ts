@@ -10,3 +10,8 @@ import { openDevice } from "./open_device.ts";
 provideDefaultDevice(openDevice);
 
 export * from "../tensor/mod.ts";
+export {
+  type OperationRow,
+  VALIDATED_OPERATIONS,
+  validateOperations,
+} from "./validation/tensor_validation.ts";

@@ -88,8 +88,16 @@ Deno.test("`doctor` exits with 1 without a library, and suggests a build", async
 
 Deno.test("`validate --json` lists every kernel with error and bound", async () => {
   const fakes = { GRIDSTRIDE_FAKE: "1GiB@8.9" };
-  const { code, stdout } = await run(["validate", "--device", "host", "--json"], fakes);
-  const rows = JSON.parse(stdout) as (ValidationRow & { fake: boolean })[];
+  const { code, stdout } = await run(
+    ["validate", "--device", "host", "--operations", "add,sum", "--json"],
+    fakes,
+  );
+  const { kernels: rows, operations } = JSON.parse(stdout) as {
+    kernels: (ValidationRow & { fake: boolean })[];
+    operations: { operation: string; passed: boolean }[];
+  };
+  assertEquals(operations.length, 24);
+  assert(operations.every(({ operation, passed }) => passed && /^(?:add|sum)$/.test(operation)));
   assertEquals(code, 0);
   assert(rows.length > 200);
   for (const row of rows) {
@@ -99,12 +107,15 @@ Deno.test("`validate --json` lists every kernel with error and bound", async () 
 });
 
 Deno.test("`validate` prints its summary first, with the device, and one line per kernel", async () => {
-  const { code, stdout } = await run(["validate"], { GRIDSTRIDE_FAKE: "1GiB@8.9" });
+  const { code, stdout } = await run(["validate", "--operations=exp"], {
+    GRIDSTRIDE_FAKE: "1GiB@8.9",
+  });
   const lines = stdout.trim().split("\n");
   assertEquals(code, 0, stdout);
   assertMatch(lines[0]!, /^\d{3} passed, 0 failed on host:0 \(fake\)$/);
   assert(lines.length < 60, stdout);
   assert(lines.filter((line) => /^axpy /.test(line)).length === 1, stdout);
+  assert(lines.filter((line) => /^✓ exp .*4 types/.test(line)).length === 1, stdout);
 });
 
 Deno.test("`--version` prints the version of the package", async () => {

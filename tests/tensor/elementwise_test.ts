@@ -6,110 +6,14 @@ import { type DType, DTYPES } from "../../mod.ts";
 import * as tensors from "../../src/device/tensor.ts";
 import { type Tensor, tensor, zeros } from "../../src/device/tensor.ts";
 import { integerRange, isFloatDType } from "../../src/memory/dtype.ts";
-import { narrowFromFloat32, widenToFloat32 } from "../../src/memory/element_bits.ts";
 import { promote } from "../../src/tensor/promotion.ts";
-
-type Reference = (x: number, y: number) => number;
-
-/** Abramowitz and Stegun 7.1.6, whose terms are all positive. */
-function erf(x: number): number {
-  if (Math.abs(x) > 6) return Math.sign(x);
-  let [term, sum] = [x, x];
-  for (let n = 1; n < 200; n++) sum += term *= 2 * x * x / (2 * n + 1);
-  return sum * 2 / Math.sqrt(Math.PI) * Math.exp(-x * x);
-}
-
-function roundToEven(x: number): number {
-  const floor = Math.floor(x);
-  if (x - floor !== 0.5) return Math.round(x);
-  return floor % 2 === 0 ? floor : floor + 1;
-}
-
-const gelu = (x: number) => 0.5 * x * (1 + erf(x * Math.SQRT1_2));
-
-/** The remainder is exact; the sign is the divisor's. */
-function floorModulus(x: number, y: number): number {
-  const rest = x % y;
-  return rest !== 0 && (rest < 0) !== (y < 0) ? rest + y : rest;
-}
-
-/** Functions of one operand, and the bound of their error in units of the last place. */
-const UNARY: Readonly<Record<string, readonly [Reference, number, ((x: number) => boolean)?]>> = {
-  negative: [(x) => -x, 0],
-  abs: [Math.abs, 0],
-  sign: [Math.sign, 0],
-  square: [(x) => x * x, 1],
-  reciprocal: [(x) => 1 / x, 1],
-  sqrt: [Math.sqrt, 1],
-  rsqrt: [(x) => 1 / Math.sqrt(x), 3],
-  exp: [Math.exp, 5],
-  exp2: [(x) => 2 ** x, 5],
-  expm1: [Math.expm1, 6],
-  log: [Math.log, 6],
-  log2: [Math.log2, 6],
-  log10: [Math.log10, 6],
-  log1p: [Math.log1p, 6],
-  sin: [Math.sin, 6],
-  cos: [Math.cos, 6],
-  tan: [Math.tan, 8],
-  asin: [Math.asin, 6],
-  acos: [Math.acos, 6],
-  atan: [Math.atan, 6],
-  sinh: [Math.sinh, 6],
-  cosh: [Math.cosh, 6],
-  tanh: [Math.tanh, 6],
-  asinh: [Math.asinh, 6],
-  acosh: [Math.acosh, 6],
-  atanh: [Math.atanh, 6],
-  erf: [erf, 8, (x) => Math.abs(x) < 6],
-  floor: [Math.floor, 0],
-  ceil: [Math.ceil, 0],
-  trunc: [Math.trunc, 0],
-  round: [roundToEven, 0],
-  relu: [(x) => x < 0 ? 0 : x, 0],
-  gelu: [gelu, 64, (x) => x > -1 && x < 3],
-  geluTanh: [
-    (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))),
-    64,
-    (x) => x > -1,
-  ],
-  silu: [(x) => x / (1 + Math.exp(-x)), 12],
-  sigmoid: [(x) => 1 / (1 + Math.exp(-x)), 12],
-  softplus: [(x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x))), 12],
-  isNaN: [(x) => Number(Number.isNaN(x)), 0],
-  isFinite: [(x) => Number(Number.isFinite(x)), 0],
-  isInfinite: [(x) => Number(Math.abs(x) === Infinity), 0],
-  signBit: [(x) => Number(x < 0 || Object.is(x, -0)), 0],
-  logicalNot: [(x) => Number(x === 0), 0],
-};
-
-const BINARY: Readonly<Record<string, readonly [Reference, number]>> = {
-  add: [(x, y) => x + y, 1],
-  subtract: [(x, y) => x - y, 1],
-  multiply: [(x, y) => x * y, 1],
-  divide: [(x, y) => x / y, 1],
-  floorDivide: [(x, y) => Math.floor(x / y), 0],
-  remainder: [
-    (x, y) => y === 0 || Number.isNaN(y) || !Number.isFinite(x) ? NaN : floorModulus(x, y),
-    1,
-  ],
-  // As in C: 1 to any power is 1, and so is -1 to an infinite one.
-  pow: [(x, y) => x === 1 || (x === -1 && Math.abs(y) === Infinity) ? 1 : x ** y, 5],
-  maximum: [Math.max, 0],
-  minimum: [Math.min, 0],
-  atan2: [Math.atan2, 6],
-  hypot: [Math.hypot, 2],
-  copySign: [(x, y) => Math.abs(x) * (y < 0 || Object.is(y, -0) ? -1 : 1), 0],
-  equal: [(x, y) => Number(x === y), 0],
-  notEqual: [(x, y) => Number(x !== y), 0],
-  less: [(x, y) => Number(x < y), 0],
-  lessEqual: [(x, y) => Number(x <= y), 0],
-  greater: [(x, y) => Number(x > y), 0],
-  greaterEqual: [(x, y) => Number(x >= y), 0],
-  logicalAnd: [(x, y) => Number(x !== 0 && y !== 0), 0],
-  logicalOr: [(x, y) => Number(x !== 0 || y !== 0), 0],
-  logicalXor: [(x, y) => Number((x !== 0) !== (y !== 0)), 0],
-};
+import {
+  BINARY,
+  INTEGER,
+  rounded,
+  UNARY,
+  unitsInLastPlace,
+} from "../../src/device/validation/tensor_references.ts";
 
 const SPECIAL = [0, -0, 1, -1, 0.5, 1.5, 2.5, -2.5, Infinity, -Infinity, NaN, 1e30, -1e30, 1e-40];
 const VALUES = [...SPECIAL, ...Array.from({ length: 99 }, (_, i) => (i - 49) / 13)];
@@ -119,32 +23,6 @@ const PAIRS = VALUES.flatMap((x) =>
 
 type Operation = (...operands: Tensor[]) => Tensor;
 const operationOf = (name: string) => (tensors as unknown as Record<string, Operation>)[name]!;
-
-const BITS: Partial<Record<DType, number>> = { float64: 53, float32: 24, float16: 11, bfloat16: 8 };
-const LEAST: Partial<Record<DType, number>> = {
-  float64: 2 ** -1022,
-  float32: 2 ** -126,
-  float16: 2 ** -14,
-  bfloat16: 2 ** -126,
-};
-
-function rounded(dtype: DType, x: number): number {
-  if (dtype === "float64") return x;
-  if (dtype === "float32") return Math.fround(x);
-  const narrow = narrowFromFloat32(dtype as "float16", Float32Array.of(x));
-  return widenToFloat32(dtype as "float16", narrow as never)[0]!;
-}
-
-/** The distance in units of the last place of the expected value. */
-function distance(dtype: DType, actual: number, expected: number): number {
-  if (Object.is(actual, expected) || (actual === 0 && expected === 0)) return 0;
-  const nearest = rounded(dtype, expected);
-  if (Number.isNaN(expected) || Number.isNaN(actual) || !Number.isFinite(nearest)) {
-    return Object.is(nearest, actual) ? 0 : Infinity;
-  }
-  const exponent = Math.floor(Math.log2(Math.max(Math.abs(expected), LEAST[dtype]!)));
-  return Math.abs(actual - expected) / 2 ** (exponent + 1 - BITS[dtype]!);
-}
 
 async function numbersOf(result: Tensor): Promise<number[]> {
   return (await result.toNested() as readonly (number | bigint | boolean)[]).map(Number);
@@ -161,7 +39,7 @@ function checkFloats(dtype: DType, name: string, operands: readonly number[][]) 
     columns[0]!.forEach((x, at) => {
       if (!isTested(x)) return;
       const expected = reference(x, columns[1]?.[at] ?? 0);
-      const error = distance(type, values[at]!, expected);
+      const error = unitsInLastPlace(type, values[at]!, expected);
       const what = `${name}(${columns.map((column) => column[at])}) of ${dtype}`;
       assert(error <= bound + 0.5, `${what} is ${values[at]}, not ${expected}: ${error} ULP`);
     });
@@ -193,25 +71,6 @@ Deno.test("Elementwise functions of floats are within their bounds of double pre
     for (const check of checks) await check();
   }
 });
-
-const INTEGER: Readonly<Record<string, (x: bigint, y: bigint) => bigint>> = {
-  add: (x, y) => x + y,
-  subtract: (x, y) => x - y,
-  multiply: (x, y) => x * y,
-  floorDivide: (x, y) => y === 0n ? 0n : x / y - (x % y !== 0n && (x < 0n) !== (y < 0n) ? 1n : 0n),
-  remainder: (x, y) => y === 0n ? 0n : ((x % y) + y) % y,
-  pow: (x, y) => y >= 0n ? x ** y : x === 1n ? 1n : x === -1n ? (y % 2n === 0n ? 1n : -1n) : 0n,
-  maximum: (x, y) => x > y ? x : y,
-  minimum: (x, y) => x < y ? x : y,
-  bitwiseAnd: (x, y) => x & y,
-  bitwiseOr: (x, y) => x | y,
-  bitwiseXor: (x, y) => x ^ y,
-  negative: (x) => -x,
-  abs: (x) => x < 0n ? -x : x,
-  sign: (x) => x > 0n ? 1n : x < 0n ? -1n : 0n,
-  square: (x) => x * x,
-  bitwiseInvert: (x) => ~x,
-};
 
 Deno.test("Elementwise functions of integers are exact and wrap", async () => {
   const tested = ["int8", "uint16", "int32", "int64", "uint64"] as const;

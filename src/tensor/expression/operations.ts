@@ -249,7 +249,7 @@ export const OPERATIONS: Readonly<Record<OperationName, ElementwiseOperation>> =
   isNaN: operation("numeric", "bool", formula("x != x")),
   isFinite: operation("numeric", "bool", formula("x - x == 0")),
   isInfinite: operation("numeric", "bool", formula("x == x && x - x != 0")),
-  signBit: operation("numeric", "bool", byKind(formula("signbit(x) != 0"), formula("x < 0"))),
+  signBit: operation("numeric", "bool", byKind(formula("#copysign({1}, x) < 0"), formula("x < 0"))),
 
   bitwiseAnd: bits("x & y"),
   bitwiseOr: bits("x | y"),
