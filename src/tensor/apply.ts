@@ -427,7 +427,7 @@ export function scalarTypesIn(...roots: readonly ExpressionNode[]): DType[] {
     if (node.kind === "scalar") types[node.index] = node.dtype;
     if (node.kind === "cast") visit(node.operand);
     if (node.kind === "select") [node.condition, ...node.operands].forEach(visit);
-    if (node.kind === "operation") node.operands.forEach(visit);
+    if (node.kind === "operation" || node.kind === "call") node.operands.forEach(visit);
   };
   roots.forEach(visit);
   return types;

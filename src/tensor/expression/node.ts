@@ -29,6 +29,8 @@ export type ExpressionNode =
       readonly name: OperationName;
       readonly operands: readonly ExpressionNode[];
     }
+    /** A function of a template. */
+    | { readonly kind: "call"; readonly name: string; readonly operands: readonly ExpressionNode[] }
   );
 
 /** A node of another element type with the same value. */
@@ -82,6 +84,7 @@ export function keyOf(node: ExpressionNode): string {
     case "select":
       return `select(${[node.condition, ...node.operands].map(keyOf).join()})`;
     case "operation":
+    case "call":
       return `${node.name}(${node.operands.map(keyOf).join()})`;
   }
 }
@@ -138,7 +141,7 @@ export class ExpressionWriter {
     return name;
   }
 
-  #text(node: Extract<ExpressionNode, { kind: "cast" | "select" | "operation" }>): string {
+  #text(node: Extract<ExpressionNode, { kind: "cast" | "select" | "operation" | "call" }>): string {
     switch (node.kind) {
       case "cast":
         return castText(this.value(node.operand), node.operand.dtype, node.dtype);
@@ -146,6 +149,8 @@ export class ExpressionWriter {
         const [yes, no] = node.operands.map((operand) => this.value(operand));
         return `${this.value(node.condition)} ? ${yes} : ${no}`;
       }
+      case "call":
+        return `${node.name}(${node.operands.map((it) => this.value(it)).join(", ")})`;
       case "operation": {
         const { code, result } = OPERATIONS[node.name];
         const text = code(node.operands.map((it) => this.value(it)), node.operands[0]!.dtype);
@@ -167,7 +172,7 @@ export function dtypesIn(...roots: readonly ExpressionNode[]): Set<DType> {
     dtypes.add(node.dtype);
     if (node.kind === "cast") visit(node.operand);
     if (node.kind === "select") [node.condition, ...node.operands].forEach(visit);
-    if (node.kind === "operation") node.operands.forEach(visit);
+    if (node.kind === "operation" || node.kind === "call") node.operands.forEach(visit);
   };
   roots.forEach(visit);
   return dtypes;
