@@ -3,13 +3,13 @@
  *
  * Problem: element i of a tensor is a function of a seed and of i alone, so that any order and any
  * device give the same numbers.
- * Mapping: Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2,
- * 3", 2011) encrypts a counter of 128 bits, the position and the number of a stream, with the seed as
- * its key. One encryption gives the 128 bits of one element.
+ * Mapping: Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
+ * 1, 2, 3", 2011) encrypts a counter of 128 bits, the position and the number of a stream, with the
+ * seed as its key. One encryption gives the 128 bits of one element.
  * Numerics: in double precision, rounded once to the element type. Only exact operations, explicit
- * fused multiply-adds, divisions and square roots are used, all of which IEEE 754 defines to the bit.
- * The polynomials are Chebyshev fits of 3·10^-19 (sine) and 5·10^-18 (logarithm). A standard normal
- * number is within 4 ULP of the exact Box–Muller value as float64, and within 0.501 as float32.
+ * fused multiply-adds, divisions and square roots are used, which IEEE 754 defines to the bit. The
+ * polynomials are Chebyshev fits of 3e-19 (sine) and 5e-18 (logarithm). A standard normal number is
+ * within 4 ULP of the exact Box-Muller value as float64, and within 0.501 as float32.
  * Work: about 60 integer operations, and 40 of double precision for a normal number.
  */
 #pragma once
