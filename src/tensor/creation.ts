@@ -53,7 +53,7 @@ export function provideDefaultDevice(
 let openDefault: Parameters<typeof provideDefaultDevice>[0];
 
 /** The device that options name, or the default device. */
-function placeOf({ device, stream }: CreationOptions, action: string): DeviceContext {
+export function placeOf({ device, stream }: CreationOptions, action: string): DeviceContext {
   if (device !== undefined) return contextOf(device, "options.device", action);
   if (stream !== undefined) return contextOf(stream, "options.stream", action);
   return (defaultDevice ??= openDefault()).context;
@@ -206,7 +206,7 @@ export function fromTypedArray<A extends SelfDescribingArray, D extends DType = 
   return uploaded(elements, dtype, extents, options, action);
 }
 
-function requireSize(length: number, shape: Shape, action: string): void {
+export function requireSize(length: number, shape: Shape, action: string): void {
   if (length === sizeOf(shape)) return;
   throw new RangeError(
     `Cannot ${action} as shape must have ${length} elements: ${shapeText(shape)} has ${

@@ -55,5 +55,6 @@ export { matmul } from "./linear_algebra.ts";
 export { loadNpy, NPY_DESCRS, type NpyArray, readNpy, saveNpy, writeNpy } from "./files/npy.ts";
 export { loadNpz, saveNpz } from "./files/npz.ts";
 export { loadSafetensors, saveSafetensors } from "./files/safetensors.ts";
+export { inChunks } from "./chunks.ts";
 export { normal, type RandomOptions, setSeed, uniform } from "./random.ts";
 export { TensorFileError } from "./files/tensor_file.ts";
