@@ -33,6 +33,7 @@ import {
   type Shape,
   shapeText,
   sizeOf,
+  type Space,
 } from "./layout.ts";
 import { promote } from "./promotion.ts";
 import { TensorStorage } from "./storage.ts";
@@ -50,8 +51,12 @@ export interface TensorOptions {
   readonly stream?: Stream;
 }
 
-/** Elements that a block of the block form takes: half of a first-level cache. */
-const CHUNK = 16384;
+/** Elements that a block of the block form takes: a processor's share, within bounds. */
+const LEAST_CHUNK = 16384;
+const MOST_CHUNK = 262144;
+/** The edge of tiles, as `tile_size` in `map.cuh`, and tiles that a block of the block form takes. */
+const TILE = 32;
+const TILES = 16;
 const BLOCK = 256;
 /** Elements that a CUDA thread takes before the grid is as large as useful. */
 const PER_THREAD = 4;
@@ -245,6 +250,7 @@ function mapText(
   dtype: DType,
   rank: number,
   classes: readonly string[],
+  cross: number,
   template: KernelText["template"],
 ): KernelText {
   const writer = new ExpressionWriter((index) => elementText(index, index, classes[index]!));
@@ -291,9 +297,24 @@ function mapText(
       ...outer.flatMap((axis) =>
         types.map((_, k) => `  space.stride[${axis}][${k}] = s${axis}_${k};`)
       ),
-      `  map(space, elements, chunk, Body{${values.join(", ")}});`,
+      `  map${cross < 0 ? "" : `_tiles<${cross}>`}(space, elements, chunk, Body{${
+        values.join(", ")
+      }});`,
     ].join("\n"),
   };
+}
+
+/**
+ * The dimension in which an operand runs along memory, if it jumps in the last one; -1 if there is
+ * none.
+ */
+function crossDimension({ shape, strides }: Space): number {
+  for (const own of strides) {
+    if (Math.abs(own.at(-1)!) <= 1) continue;
+    const cross = own.findIndex((stride, axis) => Math.abs(stride) === 1 && shape[axis]! >= 8);
+    if (cross >= 0) return cross;
+  }
+  return -1;
 }
 
 /** Whether two layouts in one storage address the same elements in the same order. */
@@ -375,6 +396,8 @@ export function runMap(
   let rank = 1;
   let classes: string;
   let extra: number[] = [];
+  let cross = -1;
+  let count = size;
   const isPlain = operands.every((it) => it.isDense && it.size === size);
   if (isPlain) classes = "1".repeat(operands.length);
   else {
@@ -383,26 +406,49 @@ export function runMap(
     const kinds = space.strides.map(strideClass);
     classes = kinds.join("");
     extra = spaceArguments(space, kinds);
+    cross = crossDimension(space);
+    if (cross >= 0) {
+      const [height, width] = [space.shape[cross]!, space.shape[rank - 1]!];
+      count = Math.ceil(height / TILE) * Math.ceil(width / TILE) * (size / height / width);
+    }
   }
   const work = storageOf(result).work;
-  const kernel = work.kernel(`map ${key}${dtype} ${rank} ${classes}`, () => {
+  const kernel = work.kernel(`map ${key}${dtype} ${rank} ${classes} ${cross}`, () => {
     const node = root();
     const types = tensors.map((tensor) => tensor.dtype);
-    return mapText(action, node, types, scalarTypesIn(node), dtype, rank, [...classes], template);
+    return mapText(
+      action,
+      node,
+      types,
+      scalarTypesIn(node),
+      dtype,
+      rank,
+      [...classes],
+      cross,
+      template,
+    );
   });
   const inner = extra.splice(0, [...classes].filter((kind) => kind === "s").length);
+  const { multiprocessorCount } = context.info;
+  // A multiple of all vectors' lengths.
+  const share = Math.ceil(size / multiprocessorCount / 64) * 64;
+  const chunk = cross < 0
+    ? Math.min(MOST_CHUNK, Math.max(LEAST_CHUNK, share))
+    : work.form === "block"
+    ? TILES
+    : Math.ceil(count / 2 ** 31);
   const launchArguments: KernelArgument[] = [
     ...operands.map((operand) => storageOf(operand).buffer),
     ...operands.map(({ offset }) => offset),
     ...scalars as KernelArgument[],
     ...inner,
-    size,
-    CHUNK,
+    count,
+    chunk,
     ...extra,
   ];
-  const grid = work.form === "block" ? Math.ceil(size / CHUNK) : Math.min(
+  const grid = work.form === "block" || cross >= 0 ? Math.ceil(count / chunk) : Math.min(
     Math.ceil(size / (BLOCK * PER_THREAD)),
-    context.info.multiprocessorCount * BLOCKS_PER_MULTIPROCESSOR,
+    multiprocessorCount * BLOCKS_PER_MULTIPROCESSOR,
   );
   const block = work.form === "block" ? 1 : BLOCK;
   enqueueKernel(kernel, operands, [result], stream, { grid, block }, launchArguments);

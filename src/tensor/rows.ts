@@ -76,8 +76,10 @@ export const mergedNode = (dtype: DType): ExpressionNode => ({
 const BLOCK = 256;
 /** Rows of up to this length are reduced by a warp. */
 const WARP_COLUMNS = 1024;
-/** Elements of one job: a row, a part of one, or a tile of columns. */
+/** Elements of a block of short rows. */
 const JOB: Readonly<Record<KernelForm, number>> = { block: 32768, threads: 8192 };
+/** Elements of a part of a long row, or of a tile of columns. */
+const PART: Readonly<Record<KernelForm, number>> = { block: 131072, threads: 8192 };
 /** With this many jobs, rows are not split. */
 const ENOUGH_JOBS = 256;
 /** Columns of a tile, as `tile_columns` in `reduce.cuh`. */
@@ -264,7 +266,9 @@ const classOf = (stride: number) => stride === 0 ? "0" : stride === 1 ? "1" : "s
 /** The number of parts of a row, which depends on nothing but the shape and the form. */
 function segmentsOf(jobs: number, steps: number, stepSize: number, form: KernelForm): number {
   if (jobs >= ENOUGH_JOBS) return 1;
-  const length = Math.max(1, Math.ceil(JOB[form] / stepSize));
+  // To merge two parts takes as long as the second one.
+  if (steps * stepSize <= 2 * PART[form]) return 1;
+  const length = Math.max(1, Math.ceil(PART[form] / stepSize));
   return Math.max(1, Math.ceil(steps / length));
 }
 

@@ -27,7 +27,11 @@
 #if !defined(__CUDACC__) && defined(__clang__)
 #pragma clang fp contract(off)
 #elif !defined(__CUDACC__)
-#pragma GCC optimize("fp-contract=off")
+// Accumulators stay in registers only where short loops are unrolled.
+#pragma GCC optimize("O3,fp-contract=off")
+#if defined(GS_AVX512)
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
+#endif
 #endif
 
 // GS_INDEPENDENT before a loop whose iterations touch different elements.
@@ -55,6 +59,21 @@ typedef float gs_float4 __attribute__((vector_size(16)));
 typedef float gs_float8 __attribute__((vector_size(32)));
 typedef double gs_double2 __attribute__((vector_size(16)));
 typedef double gs_double4 __attribute__((vector_size(32)));
+#if defined(GS_AVX512)
+typedef float gs_float16 __attribute__((vector_size(64)));
+typedef double gs_double8 __attribute__((vector_size(64)));
+// Of two halves: the bits do not depend on the processor.
+#define GS_WIDE_VARIANT(most, many, wide, lanes, name, symbol)                           \
+  extern "C" __attribute__((weak)) most _ZGVeN##wide##v_##symbol(most x) noexcept {     \
+    many halves[2];                                                                     \
+    __builtin_memcpy(halves, &x, sizeof x);                                             \
+    for (many& half : halves) half = _ZGVdN##lanes##v_##name(half);                     \
+    __builtin_memcpy(&x, halves, sizeof x);                                             \
+    return x;                                                                           \
+  }
+#else
+#define GS_WIDE_VARIANT(most, many, wide, lanes, name, symbol)
+#endif
 
 // The variants have the names of the x86-64 vector function ABI. A C++ function gs_name() is
 // declared and its symbol defined as a C function, because a defined function would be inlined, and
@@ -79,7 +98,9 @@ typedef double gs_double4 __attribute__((vector_size(32)));
 // length: of the name gs_name, which is a part of the symbol; next: one more.
 #define GS_VECTOR_FUNCTION(name, length, next)                                           \
   GS_VARIANTS(float, gs_float4, gs_float8, 8, 4, name##f, _Z##next##gs_##name##ff)       \
-  GS_VARIANTS(double, gs_double2, gs_double4, 4, 2, name, _Z##length##gs_##name##d)
+  GS_WIDE_VARIANT(gs_float16, gs_float8, 16, 8, name##f, _Z##next##gs_##name##ff)        \
+  GS_VARIANTS(double, gs_double2, gs_double4, 4, 2, name, _Z##length##gs_##name##d)      \
+  GS_WIDE_VARIANT(gs_double8, gs_double4, 8, 4, name, _Z##length##gs_##name##d)
 #else
 #define GS_VECTOR_FUNCTION(name, length, next)                                             \
   __device__ __forceinline__ float gs_##name##f(float x) { return name##f(x); } \
@@ -118,6 +139,67 @@ __device__ __forceinline__ __nv_bfloat16 store<__nv_bfloat16, float>(float value
 #if defined(GS_FLOAT8)
 __device__ __forceinline__ float load(__nv_fp8_e4m3 element) { return static_cast<float>(element); }
 __device__ __forceinline__ float load(__nv_fp8_e5m2 element) { return static_cast<float>(element); }
+#endif
+
+#if defined(GS_BLOCK_FORM)
+// Arithmetic only, so that every compiler vectorises it, and elements beside and inside of a vector
+// have the same bits.
+__device__ __forceinline__ float multiply_add(float x, float y, float z) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  return __builtin_fmaf(x, y, z);
+#else
+  return x * y + z;
+#endif
+}
+__device__ __forceinline__ float float_of(unsigned int bits) {
+  float value;
+  __builtin_memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+// x = n ln 2 + r with |r| <= ln 2 / 2, and (exp(r) - 1 - r) / r^2 by a minimax polynomial.
+struct ReducedExponent {
+  int n;
+  float r;
+  float rest;
+};
+__device__ __forceinline__ ReducedExponent reduce_exponent(float x) {
+  // The addend leaves the nearest integer in the lowest bits.
+  const float shifted = multiply_add(x, 1.44269504f, 12582912.0f);
+  const float n = shifted - 12582912.0f;
+  float r = multiply_add(n, -0.693145752f, x);
+  r = multiply_add(n, -1.42860677e-6f, r);
+  float rest = 0.00138377f;
+  rest = multiply_add(rest, r, 0.00837312f);
+  rest = multiply_add(rest, r, 0.04166852f);
+  rest = multiply_add(rest, r, 0.16666464f);
+  rest = multiply_add(rest, r, 0.49999994f);
+  unsigned int bits;
+  __builtin_memcpy(&bits, &shifted, sizeof bits);
+  return {static_cast<int>(bits - 0x4b400000u), r, rest};
+}
+
+// At most 1 ULP from the true value. Two factors, as 2^n may lie outside of the normal numbers.
+__device__ __forceinline__ float exponential(float x) {
+  const float low = x < -104.0f ? -104.0f : x;
+  const ReducedExponent e = reduce_exponent(low > 89.0f ? 89.0f : low);
+  const float fraction = multiply_add(multiply_add(e.rest, e.r, 1.0f), e.r, 1.0f);
+  const int half = e.n >> 1;
+  return fraction * float_of(static_cast<unsigned int>(half + 127) << 23) *
+         float_of(static_cast<unsigned int>(e.n - half + 127) << 23);
+}
+
+// At most 3 ULP: (exp(2|x|) - 1) / (exp(2|x|) + 1), which is 1 beyond 9.1.
+__device__ __forceinline__ float hyperbolic_tangent(float x) {
+  const float size = fabsf(x);
+  const ReducedExponent e = reduce_exponent(2.0f * (size > 9.1f ? 9.1f : size));
+  const float power = float_of(static_cast<unsigned int>(e.n + 127) << 23);
+  const float above = multiply_add(multiply_add(e.rest * e.r, e.r, e.r), power, power - 1.0f);
+  return copysignf(above / (above + 2.0f), x);
+}
+#else
+__device__ __forceinline__ float exponential(float x) { return expf(x); }
+__device__ __forceinline__ float hyperbolic_tangent(float x) { return tanhf(x); }
 #endif
 
 // The value after rounding to an element type.

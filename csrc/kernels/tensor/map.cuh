@@ -6,7 +6,9 @@
  * so operands of one layout are one dimension.
  * Mapping: body(at, i) handles element i of a row, where at[k] is the offset of the row in operand
  * k. Threads: grid-stride, one element each. Block form: a block takes chunk consecutive elements,
- * row by row, and the loop over a row is vectorised.
+ * row by row, and the loop over a row is vectorised. Where an operand runs along memory in another
+ * dimension than the last, as a transposed one, map_tiles() takes tiles of both dimensions, which
+ * use all of each cache line that they touch.
  * Bytes: the size of each operand once, if its strides are those of a dense array.
  */
 #pragma once
@@ -60,6 +62,49 @@ __device__ __forceinline__ void map(const Space<Rank, Operands>& space, i64 elem
     body(at, column);
   }
 #endif
+}
+
+constexpr int tile_size = 32;
+
+// Neighbouring tiles lie along the dimension Cross. A block takes chunk tiles, and its CUDA threads
+// are rows of a tile.
+template <int Cross, int Rank, int Operands, typename Body>
+__device__ __forceinline__ void map_tiles(const Space<Rank, Operands>& space, i64 tiles, i64 chunk,
+                                          Body body) {
+  const i64 height = space.size[Cross];
+  const i64 width = space.size[Rank - 1];
+  const i64 down = (height + tile_size - 1) / tile_size;
+  const i64 across = (width + tile_size - 1) / tile_size;
+  const i64 begin = static_cast<i64>(blockIdx.x) * chunk;
+  const i64 end = begin + chunk < tiles ? begin + chunk : tiles;
+  for (i64 tile = begin; tile < end; ++tile) {
+    i64 rest = tile / down;
+    const i64 top = (tile - rest * down) * tile_size;
+    const i64 left = rest % across * tile_size;
+    rest /= across;
+    i64 origin[Operands] = {};
+    for (int d = Rank - 2; d >= 0; --d) {
+      if (d == Cross) continue;
+      for (int k = 0; k < Operands; ++k) origin[k] += rest % space.size[d] * space.stride[d][k];
+      rest /= space.size[d];
+    }
+    const i64 bottom = top + tile_size < height ? top + tile_size : height;
+    const i64 right = left + tile_size < width ? left + tile_size : width;
+    i64 at[Operands];
+#if defined(GS_BLOCK_FORM)
+    for (i64 row = top; row < bottom; ++row) {
+      for (int k = 0; k < Operands; ++k) at[k] = origin[k] + row * space.stride[Cross][k];
+      GS_INDEPENDENT
+      for (i64 i = left; i < right; ++i) body(at, i);
+    }
+#else
+    const i64 i = left + threadIdx.x % tile_size;
+    for (i64 row = top + threadIdx.x / tile_size; row < bottom; row += blockDim.x / tile_size) {
+      for (int k = 0; k < Operands; ++k) at[k] = origin[k] + row * space.stride[Cross][k];
+      if (i < right) body(at, i);
+    }
+#endif
+  }
 }
 
 }  // namespace gridstride::tensor

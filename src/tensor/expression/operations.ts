@@ -36,8 +36,15 @@ const VECTOR_FUNCTIONS = "acos acosh asin asinh atan atanh cos cosh erf exp exp2
   "log1p log2 sin sinh tan tanh";
 const VECTOR_CALL = new RegExp(`\\bgs_(${VECTOR_FUNCTIONS.replaceAll(" ", "|")})f?\\(`, "g");
 
+/** Functions of `float` that `element.cuh` computes itself, in half the time. */
+const OWN_FUNCTIONS: Readonly<Record<string, string>> = {
+  exp: "exponential",
+  tanh: "hyperbolic_tangent",
+};
+
 /** The name of a function of `<math.h>`, or of the one that stands for it. */
 function functionName(name: string, dtype: DType): string {
+  if (!isDouble(dtype) && name in OWN_FUNCTIONS) return OWN_FUNCTIONS[name]!;
   const isVector = VECTOR_FUNCTIONS.split(" ").includes(name);
   return `${isVector ? "gs_" : ""}${name}${isDouble(dtype) ? "" : "f"}`;
 }
