@@ -20,6 +20,7 @@ import {
 import { TemporaryDirectory } from "../support/temporary_file.ts";
 
 const place = { device };
+const MIB = 2 ** 20;
 
 function fixture(name: string): Uint8Array<ArrayBuffer> {
   return Deno.readFileSync(new URL(`fixtures/${name}`, import.meta.url));
@@ -131,10 +132,23 @@ Deno.test("`loadNpz()` refuses an entry that inflates beyond its own header", as
     return await writer.close() as Uint8Array<ArrayBuffer>;
   };
   const honest = writeNpy("<f8", [10], new Uint8Array(80));
-  const bomb = new Uint8Array(2 ** 26);
+  const bomb = new Uint8Array(64 * MIB);
   bomb.set(honest);
   const message = await rejection(loadNpz(await archive(bomb), place));
-  assertStringIncludes(message, `"x" in the file as it is too long: its header declares 208 bytes`);
+  assertStringIncludes(message, "to 67108864: its header declares 208");
+  // A file of 3 MiB whose header and archive both declare more.
+  const large = writeNpy("|u1", [3_145_600], new Uint8Array(3_145_600));
+  large.set(
+    new TextEncoder().encode("9999999"),
+    new TextDecoder().decode(large).indexOf("3145600"),
+  );
+  const lying = await archive(large);
+  const words = Uint32Array.of(large.length, large.length - 3_145_600 + 9_999_999);
+  const [size, lie] = [new Uint8Array(words.buffer, 0, 4), new Uint8Array(words.buffer, 4)];
+  for (let at = lying.length - 1; at >= 0; at--) {
+    if (size.every((byte, index) => lying[at + index] === byte)) lying.set(lie, at);
+  }
+  assertStringIncludes(await rejection(loadNpz(lying, place)), "to 10000127: its header");
   const long = writeNpy("<f8", [10], new Uint8Array(80)).slice(0, -1);
   assertStringIncludes(await rejection(loadNpz(await archive(long), place)), "is cut short");
   assertStringIncludes(await rejection(loadNpz(await archive(new Uint8Array(9)), place)), "no");

@@ -76,8 +76,6 @@ const VERSION_END = MAGIC.length + 2;
 const ALIGNMENT = 64;
 /** Bytes of the largest accepted header; NumPy's own have less than a tenth. */
 const MAX_HEADER = 2 ** 16;
-/** Bytes that hold any accepted header. */
-export const HEADER_ROOM: number = MAX_HEADER + VERSION_END + 4;
 /** NumPy's limit. */
 const MAX_NPY_RANK = 64;
 
@@ -155,7 +153,7 @@ function elementTypes({ descr }: Header) {
   return { kind, isSwapped, dtypes, size: bytesPerElement(dtypes[0]) };
 }
 
-/** The bytes of the whole file whose first bytes, at least {@linkcode HEADER_ROOM}, are given. */
+/** The bytes of the whole file, as the header in its first part declares them. */
 export function npyFileSize(start: Uint8Array<ArrayBuffer>): bigint {
   const header = readHeader(start);
   const { size } = elementTypes(header);
@@ -282,7 +280,7 @@ export function typedArrayIn(
 /**
  * Loads a tensor from a file of NumPy's `numpy.save()`.
  *
- * @param source A path, a URL, or the bytes of the file.
+ * @param source A path, the URL of a file, or the bytes of the file.
  * @param options `dtype` names the type of raw elements: `ml_dtypes` stores `bfloat16` and the 8-bit
  * floats as bytes without a name, and only `bfloat16` is implied.
  * @throws {TensorFileError} If the file is malformed, cut short or too long, or its elements are not
@@ -320,14 +318,7 @@ export async function loadNpy<D extends DType = DType>(
 export async function saveNpy(path: string | URL, tensor: Tensor<DType>): Promise<void> {
   const action = "save an .npy file";
   requireTensor(tensor, "tensor", action);
-  const bytes = await npyBytesOf(tensor);
-  await writeParts(
-    path,
-    action,
-    (async function* () {
-      yield bytes;
-    })(),
-  );
+  await writeParts(path, action, [await npyBytesOf(tensor)]);
 }
 
 /** A tensor as a file in NumPy's format. */

@@ -12,7 +12,7 @@ import { namedFile, openNamedFile } from "../../launch/module/named_file.ts";
 import type { DType } from "../../memory/dtype.ts";
 import type { CreationOptions } from "../creation.ts";
 import type { Tensor } from "../tensor.ts";
-import { HEADER_ROOM, npyBytesOf, npyFileSize, readNpy, typedArrayIn } from "./npy.ts";
+import { npyBytesOf, npyFileSize, readNpy, typedArrayIn } from "./npy.ts";
 import {
   entrySubject,
   type FileArray,
@@ -25,22 +25,34 @@ import {
 
 const ZIP = { useWebWorkers: false, strictness: "strict" } as const;
 
-/** Inflates an entry, but never more than its own header declares. */
+/** Bytes that are inflated before the entry's own header is examined. */
+const FIRST = 2 ** 20;
+/** No data compress better with deflate: 258 bytes to 2 bits. */
+const MAX_RATIO = 1032;
+
+/** Inflates an entry, beyond the first part only if its own header declares as much. */
 async function inflate(entry: FileEntry): Promise<Uint8Array<ArrayBuffer>> {
-  const parts: Uint8Array<ArrayBuffer>[] = [];
-  const whole = () => new Blob(parts).bytes();
+  const { compressedSize, uncompressedSize: size } = entry;
+  let file = new Uint8Array(Math.min(size, FIRST));
   let length = 0;
-  let declared: bigint | undefined;
-  const write = async (part: Uint8Array<ArrayBuffer>) => {
-    parts.push(part);
+  const write = (part: Uint8Array) => {
+    const room = file.length - length;
+    file.set(part.subarray(0, room), length);
     length += part.length;
-    if (length >= HEADER_ROOM) declared ??= npyFileSize(await whole());
-    if (declared === undefined || length <= declared) return;
-    const problem = `is too long: its header declares ${declared} bytes, and more are compressed`;
-    throw new TensorFileError(problem);
+    if (part.length <= room) return;
+    const declared = npyFileSize(file);
+    if (declared !== BigInt(size) || size > MAX_RATIO * compressedSize || length > size) {
+      throw new TensorFileError(
+        `would inflate ${compressedSize} bytes to ${size}: its header declares ${declared}`,
+      );
+    }
+    const start = file;
+    file = new Uint8Array(size);
+    file.set(start);
+    file.set(part.subarray(room), start.length);
   };
   await entry.getData(new WritableStream({ write }), { ...ZIP, checkCrc32: true });
-  return await whole();
+  return file;
 }
 
 /** The arrays in an archive, by the names of the entries without `.npy`. */
@@ -79,7 +91,7 @@ async function readNpz(
  * Checksums are verified. An entry that inflates beyond the size in its own header is refused, so a
  * small archive cannot fill the memory unnoticed.
  *
- * @param source A path, a URL, or the bytes of the file.
+ * @param source A path, the URL of a file, or the bytes of the file.
  * @param options The place of the tensors; `dtype` as for {@linkcode loadNpy}, for all entries.
  * @returns The tensors by name.
  * @throws {TensorFileError} If the archive or one of its arrays is malformed or cut short.
@@ -125,20 +137,13 @@ export async function saveNpz(
   const named = requireTensors(tensors, action);
   const { Uint8ArrayReader, ZipWriter } = await import("@zip.js/zip.js");
   using file = await openNamedFile(namedFile(path, action), action);
-  const writer = new ZipWriter(
-    new WritableStream({
-      async write(part: Uint8Array) {
-        for (let at = 0; at < part.length;) at += await file.write(part.subarray(at));
-      },
-    }),
-    {
-      useWebWorkers: false,
-      level: options.compress === true ? 6 : 0,
-      // The earliest date of the format, so that the bytes depend on the tensors only.
-      lastModDate: new Date(1980, 0, 1),
-      extendedTimestamp: false,
-    },
-  );
+  const writer = new ZipWriter(file.writable, {
+    useWebWorkers: false,
+    level: options.compress === true ? 6 : 0,
+    // The earliest date of the format, so that the bytes depend on the tensors only.
+    lastModDate: new Date(1980, 0, 1),
+    extendedTimestamp: false,
+  });
   for (const [name, tensor] of named) {
     await writer.add(`${name}.npy`, new Uint8ArrayReader(await npyBytesOf(tensor)));
   }

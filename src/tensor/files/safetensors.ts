@@ -35,10 +35,8 @@ const MAX_HEADER = 100_000_000;
 const METADATA = "__metadata__";
 
 /** An array, and its place after the header. */
-interface PlacedArray {
+interface PlacedArray extends FileArray {
   readonly name: string;
-  readonly dtype: DType;
-  readonly shape: readonly number[];
   readonly start: number;
   readonly end: number;
 }
@@ -74,7 +72,12 @@ function splitFile(bytes: Uint8Array<ArrayBuffer>, subject: string) {
 }
 
 /** Checks the entry of a tensor in the header. */
-function placedArray(name: string, entry: unknown, subject: string): PlacedArray {
+function placedArray(
+  name: string,
+  entry: unknown,
+  data: Uint8Array<ArrayBuffer>,
+  subject: string,
+): PlacedArray {
   const part = entrySubject(name, subject);
   const { dtype: type, shape, data_offsets: offsets } = Object(entry);
   const dtype = DTYPES.find((candidate) => nameOf(candidate) === type);
@@ -90,7 +93,9 @@ function placedArray(name: string, entry: unknown, subject: string): PlacedArray
     throw new TensorFileError("has no data_offsets of two integers in order", part);
   }
   const needed = neededBytes(shape, bytesPerElement(dtype));
-  if (needed === BigInt(end - start)) return { name, dtype, shape, start, end };
+  if (needed === BigInt(end - start)) {
+    return { name, dtype, shape, start, end, bytes: data.subarray(start, end) };
+  }
   const extents = shape.join(", ");
   const problem = `has a shape (${extents}) that needs ${needed} bytes, and ${end - start} of data`;
   throw new TensorFileError(problem, part);
@@ -103,7 +108,9 @@ function readSafetensors(bytes: Uint8Array<ArrayBuffer>, subject: string) {
   if (!isTexts(metadata)) {
     throw new TensorFileError(`has ${METADATA} that is no object of texts`, subject);
   }
-  const placed = Object.entries(entries).map(([name, entry]) => placedArray(name, entry, subject))
+  const placed = Object.entries(entries).map(([name, entry]) =>
+    placedArray(name, entry, data, subject)
+  )
     .sort((a, b) => a.start - b.start || a.end - b.end);
   let at = 0;
   for (const { name, start, end } of placed) {
@@ -123,16 +130,13 @@ function readSafetensors(bytes: Uint8Array<ArrayBuffer>, subject: string) {
       subject,
     );
   }
-  const arrays = placed.map(({ name, start, end, ...array }) =>
-    [name, { ...array, bytes: data.subarray(start, end) }] as [string, FileArray]
-  );
-  return { arrays, metadata };
+  return { arrays: placed.map((array) => [array.name, array] as const), metadata };
 }
 
 /**
  * Loads all tensors of a safetensors file.
  *
- * @param source A path, a URL, or the bytes of the file.
+ * @param source A path, the URL of a file, or the bytes of the file.
  * @param options The place of the tensors.
  * @returns The tensors by name, in the order of the file, and the file's own texts.
  * @throws {TensorFileError} If the file is malformed or cut short, tensors overlap or leave gaps, or an

@@ -139,7 +139,7 @@ export async function bytesOf(tensor: Tensor): Promise<Uint8Array<ArrayBuffer>> 
 export async function writeParts(
   path: string | URL,
   action: string,
-  parts: AsyncIterable<Uint8Array>,
+  parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): Promise<void> {
   const file = await openNamedFile(namedFile(path, action), action);
   // Closes the file.
