@@ -69,6 +69,13 @@ export function requireTensor(value: unknown, name: string, action: string): Ten
   return value;
 }
 
+/** Refuses values that are no tensors with memory. */
+export function requireStored(value: unknown, name: string, action: string): Tensor {
+  const tensor = requireTensor(value, name, action);
+  storageOf(tensor);
+  return tensor;
+}
+
 /** Refuses a tensor of another element type than the allowed ones. */
 export function requireDType(
   value: unknown,
@@ -490,14 +497,18 @@ export function newTensor<D extends DType>(
   return makeTensor<D>(storage, dtype, { shape, strides: denseStrides(shape), offset: 0 });
 }
 
-/** Launches a kernel when it is compiled, ordered after the work that wrote its operands. */
+/**
+ * Launches a kernel when it is compiled, ordered after the work that wrote its operands.
+ *
+ * @param launchArguments The arguments, or a function that the launch calls for them.
+ */
 export function enqueueKernel(
   kernel: GeneratedKernel,
   operands: readonly Tensor[],
   results: readonly Tensor[],
   stream: Stream,
   { grid, block }: { readonly grid: number; readonly block: number },
-  launchArguments: readonly KernelArgument[],
+  launchArguments: readonly KernelArgument[] | (() => readonly KernelArgument[]),
 ): void {
   const storages = operands.map(storageOf);
   const written = results.map(storageOf);
@@ -505,7 +516,8 @@ export function enqueueKernel(
   // Tensors may be disposed before the launch: freeing the memory waits behind it.
   work.enqueue(kernel, storages, written, () => {
     for (const storage of storages) storage.orderOn(stream);
-    kernel.kernel!.launch({ grid, block, stream }, ...launchArguments as never[]);
+    const given = typeof launchArguments === "function" ? launchArguments() : launchArguments;
+    kernel.kernel!.launch({ grid, block, stream }, ...given as never[]);
     for (const storage of written) storage.stream = stream;
   });
 }

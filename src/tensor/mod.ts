@@ -58,3 +58,36 @@ export { loadSafetensors, saveSafetensors } from "./files/safetensors.ts";
 export { inChunks } from "./chunks.ts";
 export { normal, type RandomOptions, setSeed, uniform } from "./random.ts";
 export { TensorFileError } from "./files/tensor_file.ts";
+export {
+  type AxisOptions,
+  type CommonType,
+  concat,
+  type DiagonalOptions,
+  eye,
+  flip,
+  pad,
+  repeat,
+  roll,
+  split,
+  stack,
+  tril,
+  triu,
+} from "./manipulation.ts";
+export {
+  embedding,
+  type Indices,
+  scatterAdd,
+  take,
+  takeAlongAxis,
+  type TakeOptions,
+} from "./indexing.ts";
+export {
+  argsort,
+  cumulativeSum,
+  nonzero,
+  searchsorted,
+  sort,
+  type SortOptions,
+  topk,
+  unique,
+} from "./sorting.ts";

@@ -16,8 +16,8 @@ import { vectorDeclarations } from "./operations.ts";
 const TEMPLATES = {
   map: [MAP],
   reduce: [MAP, REDUCE],
-  index: [INDEX],
-  sort: [SORT],
+  index: [MAP, INDEX],
+  sort: [MAP, SORT],
   random: [MAP, RANDOM],
 } as const;
 

@@ -1,0 +1,289 @@
+/**
+ * Elements at positions that a tensor holds: reading them, and adding to them.
+ *
+ * Positions are checked on the device. One that is out of range reads nothing and writes nothing,
+ * and the next `toArray()` throws.
+ *
+ * @module
+ */
+
+import { streamFor } from "../memory/buffer_copy.ts";
+import type { DType } from "../memory/dtype.ts";
+import {
+  applyExpression,
+  commonContext,
+  copyOf,
+  dense,
+  newTensor,
+  requireDType,
+  requireStored,
+  type TensorOptions,
+} from "./apply.ts";
+import { type ExpressionNode, operationNode } from "./expression/node.ts";
+import { valueType } from "./expression/operations.ts";
+import {
+  broadcastShapes,
+  broadcastStrides,
+  denseStrides,
+  mergeDimensions,
+  requireAxis,
+  requireShape,
+  type Shape,
+  shapeText,
+  sizeOf,
+} from "./layout.ts";
+import { argsort } from "./sorting.ts";
+import { runTemplate } from "./templates.ts";
+import { storageOf, type Tensor } from "./tensor.ts";
+
+/** Positions along an axis. */
+export type Indices = Tensor<"int32"> | Tensor<"int64">;
+
+/**
+ * Options of {@linkcode take} and its like.
+ * @category Tensors
+ */
+export interface TakeOptions extends TensorOptions {
+  /** The axis; without one, positions count in row-major order. */
+  readonly axis?: number;
+}
+
+function requireIndices(value: unknown, action: string): Tensor {
+  const indices = requireDType(value, "indices", ["int32", "int64"], action);
+  storageOf(indices);
+  return indices;
+}
+
+/** The error for a position that a kernel reported. */
+const positionError = (action: string, extent: number) => (value: bigint) =>
+  new RangeError(
+    `Cannot ${action} as indices must be in ${-extent}..${extent - 1}: one is ${value}` +
+      (extent === 0 ? ", and the axis has no elements" : ""),
+  );
+
+/**
+ * Reads elements of a tensor at positions along an axis.
+ *
+ * @param shape The shape of the result.
+ * @param strides The strides of `x`, with 0 along the positions' axes, and of the positions.
+ */
+function gather(
+  action: string,
+  x: Tensor,
+  axis: number,
+  indices: Tensor,
+  shape: Shape,
+  strides: readonly (readonly number[])[],
+  options: TensorOptions,
+): Tensor {
+  const context = commonContext(action, [x, indices]);
+  const stream = streamFor(context, options.stream);
+  const result = newTensor(context, x.dtype, requireShape(shape, action, "the result"), stream);
+  if (result.size === 0) return result;
+  const space = mergeDimensions(shape, [...strides, denseStrides(shape)]);
+  const rank = space.shape.length;
+  const inner = space.strides.map((own) => own.at(-1)!);
+  const isRows = rank > 1 && inner.join() === "1,0,1";
+  const operands = [0, 1, 2];
+  const sizes = space.shape.map((size, at) => [`d${at}`, size]);
+  const steps = space.shape.flatMap((_, at) =>
+    operands.map((k) => [`s${at}_${k}`, space.strides[k]![at]!])
+  );
+  const lines = space.shape.flatMap((_, at) => [
+    `  space.size[${at}] = d${at};`,
+    ...operands.map((k) => `  space.stride[${at}][${k}] = s${at}_${k};`),
+  ]);
+  const extent = x.shape[axis]!;
+  runTemplate({
+    action: "take",
+    template: "index",
+    inputs: { x, indices },
+    results: { out: result },
+    numbers: { extent, stride: x.strides[axis]!, ...Object.fromEntries([...sizes, ...steps]) },
+    body: [
+      `  Space<${rank}, 3> space{};`,
+      ...lines,
+      `  gather<${isRows}>(space, size, chunk, x, indices, out, stride,`,
+      "                 Positions{extent, faults, operation});",
+    ].join("\n"),
+    size: result.size,
+    error: positionError(action, extent),
+  }, stream);
+  return result;
+}
+
+/**
+ * The elements, rows or planes at positions along an axis: the axis is replaced by the shape of the
+ * positions. Negative positions count from the end.
+ *
+ * @throws {RangeError} If the axis is out of range; at the next `toArray()` if a position is.
+ * @throws {TypeError} If the positions are not `int32` or `int64`.
+ *
+ * @example
+ * ```ts
+ * import { take, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using x = tensor([[1, 2], [3, 4], [5, 6]]);
+ * using rows = take(x, tensor([2, 0, -1], { dtype: "int32" }), { axis: 0 });
+ * console.log(await rows.toNested()); // [ [ 5, 6 ], [ 1, 2 ], [ 5, 6 ] ]
+ * ```
+ * @category Indexing
+ */
+export function take<D extends DType>(
+  x: Tensor<D>,
+  indices: Indices,
+  options: TakeOptions = {},
+): Tensor<D> {
+  const { axis, ...rest } = options;
+  return taken("take", requireStored(x, "x", "take"), indices, axis, rest) as Tensor as Tensor<D>;
+}
+
+function taken(
+  action: string,
+  x: Tensor,
+  indices: unknown,
+  axis: number | undefined,
+  options: TensorOptions,
+): Tensor {
+  const positions = requireIndices(indices, action);
+  if (axis === undefined && x.rank !== 1) {
+    using flat = x.flatten();
+    return taken(action, flat, indices, 0, options);
+  }
+  const at = requireAxis(axis ?? 0, x.rank, action);
+  const shape = x.shape.toSpliced(at, 1, ...positions.shape);
+  const own = x.strides.toSpliced(at, 1, ...positions.shape.map(() => 0));
+  const places = shape.map((_, k) => positions.strides[k - at] ?? 0);
+  return gather(action, x, at, positions, shape, [own, places], options);
+}
+
+/**
+ * Elements at positions along an axis, the last by default, with positions of their own for each
+ * place on the other axes: `argsort()` gives such positions. Other axes broadcast.
+ *
+ * @throws {RangeError} If the shapes do not broadcast; at the next `toArray()` if a position is out
+ * of range.
+ * @throws {TypeError} If the positions are not `int32` or `int64`.
+ * @category Indexing
+ */
+export function takeAlongAxis<D extends DType>(
+  x: Tensor<D>,
+  indices: Indices,
+  { axis = -1, ...options }: TakeOptions = {},
+): Tensor<D> {
+  const action = "takeAlongAxis";
+  const whole = requireStored(x, "x", action);
+  const positions = requireIndices(indices, action);
+  const at = requireAxis(axis, whole.rank, action);
+  if (positions.rank !== whole.rank) {
+    throw new RangeError(
+      `Cannot ${action} as indices must have as many dimensions as x: the shapes are ${
+        shapeText(positions.shape)
+      } and ${shapeText(whole.shape)}`,
+    );
+  }
+  const others = whole.shape.with(at, 1);
+  const shape = broadcastShapes(action, others, positions.shape);
+  const layout = { shape: others, strides: whole.strides.with(at, 0), offset: whole.offset };
+  const strides = [broadcastStrides(layout, shape), broadcastStrides(positions, shape)];
+  return gather(action, whole, at, positions, shape, strides, options) as Tensor as Tensor<D>;
+}
+
+/**
+ * The rows of a table at positions, such as the vectors of words.
+ *
+ * @param weights The table: two dimensions.
+ * @throws {RangeError} If the table has not two dimensions; at the next `toArray()` if a position is
+ * out of range.
+ * @throws {TypeError} If the positions are not `int32` or `int64`.
+ * @category Indexing
+ */
+export function embedding<D extends DType>(
+  weights: Tensor<D>,
+  indices: Indices,
+  options: TensorOptions = {},
+): Tensor<D> {
+  const table = requireStored(weights, "weights", "embedding");
+  if (table.rank === 2) {
+    return taken("embedding", table, indices, 0, options) as Tensor as Tensor<D>;
+  }
+  throw new RangeError(
+    `Cannot embedding as weights must have 2 dimensions: the shape is ${shapeText(table.shape)}`,
+  );
+}
+
+/** Positions counted from the begin; those out of range stay as they are. */
+function countedFromBegin(indices: Tensor, extent: number, options: TensorOptions): Tensor {
+  const build = ([index, length, lowest, zero]: readonly ExpressionNode[]): ExpressionNode => {
+    const isNegative = operationNode("less", [index!, zero!], "int64");
+    const isInside = operationNode("greaterEqual", [index!, lowest!], "int64");
+    const condition = operationNode("logicalAnd", [isNegative, isInside], "bool");
+    const counted = operationNode("add", [index!, length!], "int64");
+    return { kind: "select", dtype: "int64", condition, operands: [counted, index!] };
+  };
+  using wide = copyOf(indices, "int64", options);
+  const types = ["int64", "int64", "int64", "int64"] as const;
+  const operands = [wide, extent, -extent, 0];
+  return applyExpression("scatterAdd", "counted", operands, types, "int64", build, options);
+}
+
+/**
+ * A copy of `x` with updates added at positions along an axis, the first by default. Updates have
+ * the shape of `take(x, indices, { axis })`. Several updates of one element are added in their
+ * order, in `float32` for 16-bit floats, so the same input gives the same bits.
+ *
+ * @throws {RangeError} If the shape of the updates differs; at the next `toArray()` if a position is
+ * out of range.
+ * @throws {TypeError} If the positions are not `int32` or `int64`, the updates have another element
+ * type than `x`, or that is an 8-bit float.
+ * @category Indexing
+ */
+export function scatterAdd<D extends DType>(
+  x: Tensor<D>,
+  indices: Indices,
+  updates: Tensor<D>,
+  { axis = 0, ...options }: TakeOptions = {},
+): Tensor<D> {
+  const action = "scatterAdd";
+  const whole = requireStored(x, "x", action);
+  const { dtype } = whole;
+  if (dtype.startsWith("float8")) {
+    throw new TypeError(
+      `Cannot ${action} as x must be numbers, not 8-bit floats: it is ${dtype}. Cast it first`,
+    );
+  }
+  const added = requireDType(updates, "updates", [dtype], action);
+  const positions = requireIndices(indices, action);
+  const at = requireAxis(axis, whole.rank, action);
+  const shape = whole.shape.toSpliced(at, 1, ...positions.shape);
+  if (shapeText(added.shape) !== shapeText(shape)) {
+    throw new RangeError(
+      `Cannot ${action} as updates must have the shape ${shapeText(shape)}: it has ${
+        shapeText(added.shape)
+      }`,
+    );
+  }
+  const context = commonContext(action, [whole, positions, added]);
+  const stream = streamFor(context, options.stream);
+  const result = copyOf(whole, dtype, options);
+  if (added.size === 0) return result as Tensor as Tensor<D>;
+  const extent = whole.shape[at]!;
+  using counted = countedFromBegin(positions, extent, options);
+  using flat = counted.flatten() as Tensor<"int64">;
+  using order = argsort(flat, options);
+  using keys = take(flat, order, options);
+  using source = added.isDense ? undefined : dense(added, options);
+  const [outer, inner] = [whole.shape.slice(0, at), whole.shape.slice(at + 1)].map(sizeOf);
+  runTemplate({
+    action,
+    template: "index",
+    inputs: { keys, order, updates: source ?? added } as Record<string, Tensor>,
+    results: { out: result },
+    numbers: { extent, outer: outer!, count: positions.size, inner: inner! },
+    body: `  scatter_add<${valueType(dtype)}>(outer, count, inner, chunk, keys, order, updates, out,
+      Positions{extent, faults, operation});`,
+    size: added.size,
+    error: positionError(action, extent),
+  }, stream);
+  return result as Tensor as Tensor<D>;
+}

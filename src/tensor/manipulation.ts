@@ -1,0 +1,389 @@
+/**
+ * Joining, splitting, repeating and padding: copies into and from views.
+ *
+ * @module
+ */
+
+import { requireInteger } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
+import type { DType, ElementOf } from "../memory/dtype.ts";
+import {
+  applyExpression,
+  commonContext,
+  commonType,
+  copyOf,
+  newTensor,
+  requireStored,
+  type TensorOptions,
+} from "./apply.ts";
+import { arange, type CreationOptions, fromTypedArray, full, ones, zeros } from "./creation.ts";
+import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
+import { take } from "./indexing.ts";
+import { requireAxis, type Shape, shapeText } from "./layout.ts";
+import type { Promote } from "./promotion.ts";
+import { makeTensor, storageOf, type Tensor } from "./tensor.ts";
+
+/**
+ * The common element type of several tensors.
+ * @category Tensors
+ */
+export type CommonType<T extends readonly Tensor[]> = T extends readonly [Tensor<infer D>] ? D
+  : T extends readonly [Tensor<infer D>, ...infer Rest extends readonly Tensor[]]
+    ? Promote<D, CommonType<Rest>>
+  : T[number] extends Tensor<infer D> ? D
+  : DType;
+
+/**
+ * Options of functions that work along one axis.
+ * @category Tensors
+ */
+export interface AxisOptions extends TensorOptions {
+  /** The axis; negative ones count from the end. */
+  readonly axis?: number;
+}
+
+/** A view of a range of positions along an axis; negative positions count from the end. */
+function rangeOf(x: Tensor, axis: number, start: number, stop?: number): Tensor {
+  const range = stop === undefined ? { start } : { start, stop };
+  return x.slice([...new Array<object>(axis).fill({}), range]);
+}
+
+function requireList(tensors: unknown, action: string): readonly Tensor[] {
+  if (!Array.isArray(tensors) || tensors.length === 0) {
+    throw new TypeError(
+      `Cannot ${action} as tensors must be an array of at least one tensor: it is ${
+        describeValue(tensors)
+      }`,
+    );
+  }
+  return tensors.map((it, index) => requireStored(it, `tensors[${index}]`, action));
+}
+
+function requireEqualShapes(list: readonly Tensor[], action: string, except?: number): void {
+  const [first] = list;
+  const other = list.find(({ shape }) =>
+    shape.length !== first!.rank ||
+    shape.some((extent, at) => at !== except && extent !== first!.shape[at])
+  );
+  if (other === undefined) return;
+  const where = except === undefined ? "" : ` but for axis ${except}`;
+  throw new RangeError(
+    `Cannot ${action} as the shapes must be equal${where}: they are ${
+      shapeText(first!.shape)
+    } and ${shapeText(other.shape)}`,
+  );
+}
+
+/**
+ * Joins tensors along an axis, the first by default. The result has the common element type.
+ *
+ * @throws {RangeError} If the other extents differ, or the axis is out of range.
+ *
+ * @example
+ * ```ts
+ * import { concat, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using x = tensor([[1, 2]]);
+ * using y = tensor([[3, 4], [5, 6]]);
+ * using both = concat([x, y]);
+ * console.log(await both.toNested()); // [ [ 1, 2 ], [ 3, 4 ], [ 5, 6 ] ]
+ * ```
+ * @category Joining and splitting
+ */
+export function concat<const T extends readonly Tensor[]>(
+  tensors: T,
+  options: AxisOptions = {},
+): Tensor<CommonType<T>> {
+  return joined("concat", requireList(tensors, "concat"), options) as
+    & Tensor
+    & Tensor<CommonType<T>>;
+}
+
+function joined(action: string, list: readonly Tensor[], options: AxisOptions): Tensor {
+  const { axis = 0, ...rest } = options;
+  const [first] = list;
+  const at = requireAxis(axis, first!.rank, action);
+  requireEqualShapes(list, action, at);
+  const extent = list.reduce((sum, { shape }) => sum + shape[at]!, 0);
+  const shape = first!.shape.with(at, extent);
+  const result = newTensor(
+    commonContext(action, list),
+    commonType(action, list),
+    shape,
+    rest.stream,
+  );
+  let begin = 0;
+  for (const part of list) {
+    const end = begin + part.shape[at]!;
+    using target = rangeOf(result, at, begin, end);
+    copyOf(part, result.dtype, { ...rest, out: target });
+    begin = end;
+  }
+  return result;
+}
+
+/**
+ * Joins tensors of one shape along a new axis, the first by default.
+ *
+ * @throws {RangeError} If the shapes differ, or the axis is out of range.
+ * @category Joining and splitting
+ */
+export function stack<const T extends readonly Tensor[]>(
+  tensors: T,
+  options: AxisOptions = {},
+): Tensor<CommonType<T>> {
+  const list = requireList(tensors, "stack");
+  requireEqualShapes(list, "stack");
+  const axis = requireAxis(options.axis ?? 0, list[0]!.rank + 1, "stack");
+  const views = list.map((it) => it.expandDims(axis));
+  try {
+    return joined("stack", views, { ...options, axis }) as Tensor & Tensor<CommonType<T>>;
+  } finally {
+    for (const view of views) view.dispose();
+  }
+}
+
+/**
+ * Splits a tensor into views along an axis, the first by default.
+ *
+ * @param sections The number of equal parts, or the positions at which parts begin after the first.
+ * @throws {RangeError} If the parts would not be equal, or a position is out of order.
+ * @category Joining and splitting
+ */
+export function split<D extends DType>(
+  x: Tensor<D>,
+  sections: number | readonly number[],
+  { axis = 0 }: { readonly axis?: number } = {},
+): Tensor<D>[] {
+  const whole = requireStored(x, "x", "split");
+  const at = requireAxis(axis, whole.rank, "split");
+  const extent = whole.shape[at]!;
+  let bounds: readonly number[];
+  if (Array.isArray(sections)) {
+    bounds = [0, ...sections, extent];
+    bounds.forEach((bound, index) =>
+      requireInteger(bound, `sections[${index - 1}]`, "split", bounds[index - 1] ?? 0, extent)
+    );
+  } else {
+    requireInteger(sections, "sections", "split", 1);
+    if (extent % sections !== 0) {
+      throw new RangeError(
+        `Cannot split as sections must divide the extent ${extent}: it is ${sections}`,
+      );
+    }
+    bounds = Array.from({ length: sections + 1 }, (_, part) => part * extent / sections);
+  }
+  return bounds.slice(1).map((end, index) => rangeOf(whole, at, bounds[index]!, end)) as
+    & Tensor[]
+    & Tensor<D>[];
+}
+
+/**
+ * A view with the elements along axes in reverse order; along all axes by default.
+ * @category Joining and splitting
+ */
+export function flip<D extends DType>(
+  x: Tensor<D>,
+  { axis }: { readonly axis?: number | readonly number[] } = {},
+): Tensor<D> {
+  return requireStored(x, "x", "flip").flip(axis) as Tensor as Tensor<D>;
+}
+
+/**
+ * Moves elements along axes, and those at the end to the begin. Without an axis, elements move in
+ * row-major order.
+ *
+ * @param shift The distance, or one for each axis; negative ones move to the begin.
+ * @throws {RangeError} If the numbers of distances and axes differ.
+ * @category Joining and splitting
+ */
+export function roll<D extends DType>(
+  x: Tensor<D>,
+  shift: number | readonly number[],
+  { axis, ...options }: TensorOptions & { readonly axis?: number | readonly number[] } = {},
+): Tensor<D> {
+  const action = "roll";
+  const whole = requireStored(x, "x", action);
+  const axes = axis === undefined ? undefined : Array.isArray(axis) ? axis : [axis];
+  const shifts: readonly number[] = Array.isArray(shift) ? shift : (axes ?? [0]).map(() => shift);
+  if (shifts.length !== (axes?.length ?? 1) || !shifts.every(Number.isSafeInteger)) {
+    throw new RangeError(
+      `Cannot ${action} as shift must be an integer, or one for each axis: it is ${
+        describeValue(shift)
+      }`,
+    );
+  }
+  if (axes === undefined) {
+    using flat = whole.flatten();
+    using moved = roll(flat, shifts, { axis: 0, ...options });
+    return moved.reshape(x.shape) as Tensor as Tensor<D>;
+  }
+  let result = whole;
+  axes.forEach((it, index) => {
+    const at = requireAxis(it, whole.rank, action);
+    const extent = Math.max(1, whole.shape[at]!);
+    const cut = extent - ((shifts[index]! % extent) + extent) % extent;
+    const source = result;
+    using last = rangeOf(source, at, cut);
+    using first = rangeOf(source, at, 0, cut);
+    result = joined(action, [last, first], { ...options, axis: at });
+    if (source !== whole) source.dispose();
+  });
+  return (result === whole ? copyOf(whole, whole.dtype, options) : result) as Tensor as Tensor<D>;
+}
+
+/**
+ * Repeats each element along an axis; without an axis, of all elements in row-major order.
+ *
+ * @param repeats The number of times, or one number for each position.
+ * @throws {RangeError} If a number is negative, or the numbers are not one for each position.
+ * @category Joining and splitting
+ */
+export function repeat<D extends DType>(
+  x: Tensor<D>,
+  repeats: number | readonly number[],
+  { axis, ...options }: AxisOptions = {},
+): Tensor<D> {
+  const action = "repeat";
+  using flat = axis === undefined ? requireStored(x, "x", action).flatten() : undefined;
+  const whole = flat ?? requireStored(x, "x", action);
+  const at = requireAxis(axis ?? 0, whole.rank, action);
+  if (!Array.isArray(repeats)) {
+    requireInteger(repeats, "repeats", action);
+    using expanded = whole.expandDims(at + 1);
+    using wide = expanded.broadcastTo(expanded.shape.with(at + 1, repeats));
+    using copy = copyOf(wide, wide.dtype, options);
+    return copy.reshape(whole.shape.with(at, whole.shape[at]! * repeats)) as Tensor as Tensor<D>;
+  }
+  const extent = whole.shape[at]!;
+  if (repeats.length !== extent) {
+    throw new RangeError(
+      `Cannot ${action} as repeats must have a number for each of ${extent} positions: it has ${repeats.length}`,
+    );
+  }
+  const positions = repeats.flatMap((count: number, position) => {
+    requireInteger(count, `repeats[${position}]`, action);
+    return new Array<number>(count).fill(position);
+  });
+  const place = { ...options, device: whole };
+  using indices = fromTypedArray(BigInt64Array.from(positions, BigInt), [positions.length], place);
+  return take(whole, indices, { ...options, axis: at }) as Tensor as Tensor<D>;
+}
+
+/**
+ * Adds elements of one value at the ends of axes.
+ *
+ * @param widths The number of new elements at each end, or before and after: one pair for all axes,
+ * or one for each axis.
+ * @param options `value`: of the new elements; 0 by default.
+ * @throws {RangeError} If a width is negative, or there is not one pair for each axis.
+ * @category Joining and splitting
+ */
+export function pad<D extends DType>(
+  x: Tensor<D>,
+  widths: number | readonly [number, number] | readonly (readonly [number, number])[],
+  { value, ...options }: TensorOptions & { readonly value?: ElementOf<D> } = {},
+): Tensor<D> {
+  const whole = requireStored(x, "x", "pad");
+  const list: readonly unknown[] = Array.isArray(widths) ? widths : [widths, widths];
+  const isPair = list.length === 2 && !list.some(Array.isArray);
+  const pairs = (isPair ? whole.shape.map(() => list) : list) as [number, number][];
+  if (pairs.length !== whole.rank || !pairs.every((it) => Array.isArray(it) && it.length === 2)) {
+    throw new RangeError(
+      `Cannot pad as widths must be a number, a pair, or a pair for each of ${whole.rank} axes: it is ${
+        describeValue(widths)
+      }`,
+    );
+  }
+  for (const width of pairs.flat()) requireInteger(width, "widths", "pad");
+  const shape = whole.shape.map((extent, at) => extent + pairs[at]![0] + pairs[at]![1]);
+  const fill = value ?? (x.dtype === "bool" ? false : 0) as ElementOf<D>;
+  const result = full(shape, fill, { ...options, device: whole, dtype: x.dtype });
+  using inner = result.slice(
+    whole.shape.map((extent, at) => ({ start: pairs[at]![0], stop: pairs[at]![0] + extent })),
+  );
+  copyOf(whole, whole.dtype, { ...options, out: inner as Tensor });
+  return result;
+}
+
+/**
+ * Options of {@linkcode tril}, {@linkcode triu} and {@linkcode eye}.
+ * @category Tensors
+ */
+export interface DiagonalOptions extends TensorOptions {
+  /** The diagonal: 0 is the main one, positive ones are above it. */
+  readonly k?: number;
+}
+
+function triangle(
+  action: "tril" | "triu",
+  x: Tensor,
+  { k = 0, ...options }: DiagonalOptions,
+): Tensor {
+  const { shape, dtype, rank } = requireStored(x, "x", action);
+  if (rank < 2) {
+    throw new RangeError(`Cannot ${action} as x must have at least 2 dimensions: it has ${rank}`);
+  }
+  if (!Number.isSafeInteger(k)) {
+    throw new TypeError(
+      `Cannot ${action} as options.k must be an integer: it is ${describeValue(k)}`,
+    );
+  }
+  const place = { ...options, device: x, dtype: "int64" } as const;
+  using columns = arange(0, shape.at(-1)!, 1, place);
+  using line = arange(0, shape.at(-2)!, 1, place);
+  using rows = line.expandDims(1);
+  const build = ([element, row, column, diagonal]: readonly ExpressionNode[]): ExpressionNode => {
+    const distance = operationNode("subtract", [column!, row!], "int64");
+    const name = action === "tril" ? "lessEqual" : "greaterEqual";
+    const condition = operationNode(name, [distance, diagonal!], "int64");
+    const zero = castNode({ kind: "name", name: "0.0f", dtype: "float32" }, dtype);
+    return { kind: "select", dtype, condition, operands: [element!, zero] };
+  };
+  const types = [dtype, "int64", "int64", "int64"] as const;
+  const operands = [x, rows as Tensor, columns as Tensor, k];
+  return applyExpression(action, action, operands, types, dtype, build, options);
+}
+
+/**
+ * The elements of matrices on and below a diagonal, and zeros above. Leading axes are batches.
+ *
+ * @throws {RangeError} If there are fewer than two dimensions.
+ * @category Joining and splitting
+ */
+export function tril<D extends DType>(x: Tensor<D>, options: DiagonalOptions = {}): Tensor<D> {
+  return triangle("tril", x as Tensor, options) as Tensor as Tensor<D>;
+}
+
+/**
+ * The elements of matrices on and above a diagonal, and zeros below; see {@linkcode tril}.
+ * @category Joining and splitting
+ */
+export function triu<D extends DType>(x: Tensor<D>, options: DiagonalOptions = {}): Tensor<D> {
+  return triangle("triu", x as Tensor, options) as Tensor as Tensor<D>;
+}
+
+/**
+ * A matrix with ones on a diagonal, and zeros elsewhere; square by default.
+ *
+ * @throws {RangeError} If an extent is negative.
+ * @category Making tensors
+ */
+export function eye<D extends DType = "float32">(
+  rows: number,
+  columns: number = rows,
+  { k = 0, ...options }: CreationOptions<D> & { readonly k?: number } = {},
+): Tensor<D> {
+  requireInteger(k, "options.k", "make an identity matrix", -Number.MAX_SAFE_INTEGER);
+  const result = zeros<D>([rows, columns], options);
+  const length = Math.min(rows + Math.min(k, 0), columns - Math.max(k, 0));
+  if (length <= 0) return result;
+  const shape: Shape = [length];
+  const layout = { shape, strides: [columns + 1], offset: k < 0 ? -k * columns : k };
+  using diagonal = makeTensor(storageOf(result as Tensor), result.dtype as DType, layout);
+  const stream = options.stream === undefined ? {} : { stream: options.stream };
+  using one = ones([1], { ...options, device: result, dtype: result.dtype as DType });
+  using line = one.broadcastTo(shape);
+  copyOf(line, one.dtype, { ...stream, out: diagonal });
+  return result;
+}

@@ -1,0 +1,86 @@
+/**
+ * Runs kernels that call a template of `csrc/kernels/tensor/` themselves.
+ *
+ * @module
+ */
+
+import { cTypeOf, type DType } from "../memory/dtype.ts";
+import type { Stream } from "../stream/stream.ts";
+import { enqueueKernel } from "./apply.ts";
+import type { DeviceWork } from "./device_work.ts";
+import { kernelName, type KernelText } from "./expression/kernel_text.ts";
+import { storageOf, type Tensor } from "./tensor.ts";
+
+/** Elements that a block of the block form takes: half of a first-level cache. */
+export const CHUNK = 16384;
+const BLOCK = 256;
+const BLOCKS_PER_MULTIPROCESSOR = 32;
+
+/** The grid for elements that `map()` and its like take. */
+function gridFor({ form, context }: DeviceWork, size: number, chunk: number) {
+  if (form === "block") return { grid: Math.ceil(size / chunk), block: 1 };
+  const most = context.info.multiprocessorCount * BLOCKS_PER_MULTIPROCESSOR;
+  return { grid: Math.min(Math.ceil(size / BLOCK), most), block: BLOCK };
+}
+
+/** A kernel and its arguments. */
+export interface TemplateCall {
+  readonly action: string;
+  readonly template: KernelText["template"];
+  /** The tensors to read, by the names that the body uses for pointers to their first elements. */
+  readonly inputs: Readonly<Record<string, Tensor>>;
+  /** The tensors to write, by the names in the body. */
+  readonly results: Readonly<Record<string, Tensor>>;
+  /** 64-bit integers by the names in the body. */
+  readonly numbers: Readonly<Record<string, number>>;
+  /** C++ statements. */
+  readonly body: string;
+  /** Elements or jobs of `map()` and its like, and how many a block of the block form takes. */
+  readonly size: number;
+  readonly chunk?: number;
+  /** The grid, where the kernel does not call `map()` or its like. */
+  readonly grid?: ReturnType<typeof gridFor>;
+  /** The error for a value that the body reports through `faults` and `operation`. */
+  readonly error?: (value: bigint) => Error;
+}
+
+/** Runs a kernel on a stream. The body also has `size` and `chunk`. */
+export function runTemplate(call: TemplateCall, stream: Stream): void {
+  const { action, template, inputs, results, numbers, body, size, chunk = CHUNK, error } = call;
+  const entries = [...Object.entries(inputs), ...Object.entries(results)];
+  const tensors = entries.map(([, tensor]) => tensor);
+  const written = Object.values(results);
+  const { work } = storageOf(written[0]!);
+  const dtypes = tensors.map(({ dtype }) => dtype);
+  const isRead = (name: string) => name in inputs;
+  const type = (name: string, dtype: DType) => `${isRead(name) ? "const " : ""}${cTypeOf(dtype)}*`;
+  const kernel = work.kernel(`${action} ${dtypes} ${body}`, () => ({
+    name: kernelName(action),
+    template,
+    dtypes: new Set(dtypes),
+    parameters: [
+      ...entries.map(([name, { dtype }]) => `${type(name, dtype)} ${name}_buffer`),
+      ...entries.map(([name]) => `long long ${name}_offset`),
+      ...Object.keys({ ...numbers, size, chunk }).map((name) => `long long ${name}`),
+      ...(error === undefined ? [] : ["long long operation", "long long* faults"]),
+    ],
+    body: [
+      ...entries.map(([name, { dtype }]) =>
+        `  ${type(name, dtype)} const ${name} = ${name}_buffer + ${name}_offset;`
+      ),
+      body,
+    ].join("\n"),
+  }));
+  const fixed = [
+    ...tensors.map((tensor) => storageOf(tensor).buffer),
+    ...tensors.map(({ offset }) => offset),
+    ...Object.values({ ...numbers, size, chunk }),
+  ];
+  const grid = call.grid ?? gridFor(work, size, chunk);
+  // Reports are read and renewed between launches.
+  enqueueKernel(kernel, tensors, written, stream, grid, () => {
+    if (error === undefined) return fixed;
+    const { faults, number } = work.reportTo({ error });
+    return [...fixed, number, faults];
+  });
+}
