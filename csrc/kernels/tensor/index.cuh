@@ -80,8 +80,8 @@ __device__ __forceinline__ void gather(const Space<Rank, 3>& space, i64 elements
   });
 }
 
-// Adds updates to x, both [outer, …, inner] and dense. keys are the sorted positions of the updates,
-// order their places. The first of the updates of an element of x adds them all.
+// Adds updates to x, both [outer, …, inner] and dense. keys are the sorted positions of the
+// updates, order their places. The first of the updates of an element of x adds them all.
 template <typename Value, typename T>
 __device__ __forceinline__ void scatter_add(i64 outer, i64 count, i64 inner, i64 chunk,
                                             const i64* keys, const i64* order, const T* updates,
@@ -96,9 +96,9 @@ __device__ __forceinline__ void scatter_add(i64 outer, i64 count, i64 inner, i64
     const i64 position = positions.find(key);
     if (position < 0) return;
     T* const target = x + (group * positions.extent + position) * inner + column;
-    Value sum = load(*target);
+    Value sum = static_cast<Value>(load(*target));
     for (i64 j = first; j < count && keys[j] == key; ++j) {
-      sum += load(updates[(group * count + order[j]) * inner + column]);
+      sum += static_cast<Value>(load(updates[(group * count + order[j]) * inner + column]));
     }
     *target = store<T>(sum);
   });

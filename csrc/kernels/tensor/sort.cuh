@@ -147,7 +147,8 @@ __device__ __forceinline__ void scan_part(i64 count, const T* x, Value before, O
       if (other == warp) sum += tile;
       tile += warps[other];
     }
-    if (out != nullptr && i < count) out[i] = store<Out>(static_cast<Value>(before + (carry + sum)));
+    sum += carry;
+    if (out != nullptr && i < count) out[i] = store<Out>(static_cast<Value>(before + sum));
     carry += tile;
   }
   if (out == nullptr && threadIdx.x == 0) *total = carry;
