@@ -27,6 +27,7 @@ import {
   broadcastShapes,
   broadcastStrides,
   denseStrides,
+  extentOf,
   isDense,
   type Layout,
   mergeDimensions,
@@ -328,17 +329,6 @@ function crossDimension({ shape, strides }: Space): number {
 function isSameView(a: Layout, b: Layout): boolean {
   return a.offset === b.offset && a.shape.every((extent, axis) => extent === b.shape[axis]) &&
     a.strides.every((stride, axis) => stride === b.strides[axis] || a.shape[axis] === 1);
-}
-
-/** The first and the last element that a layout addresses. */
-function extentOf({ shape, strides, offset }: Layout): [number, number] {
-  let [lowest, highest] = [offset, offset];
-  shape.forEach((extent, axis) => {
-    const reach = (extent - 1) * strides[axis]!;
-    if (reach < 0) lowest += reach;
-    else highest += reach;
-  });
-  return [lowest, highest];
 }
 
 /** Checks a tensor that takes a result. */

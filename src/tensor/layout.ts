@@ -59,6 +59,28 @@ export function isDense({ shape, strides }: Pick<Layout, "shape" | "strides">): 
   return true;
 }
 
+/** The first and the last element that a layout addresses. */
+export function extentOf({ shape, strides, offset }: Layout): readonly [number, number] {
+  let [lowest, highest] = [offset, offset];
+  shape.forEach((extent, axis) => {
+    const reach = (extent - 1) * strides[axis]!;
+    if (reach < 0) lowest += reach;
+    else highest += reach;
+  });
+  return [lowest, highest];
+}
+
+/** The positions of a layout's elements in row-major order. */
+export function positionsOf({ shape, strides, offset }: Layout): number[] {
+  return shape.reduce(
+    (positions, extent, axis) =>
+      positions.flatMap((from) =>
+        Array.from({ length: extent }, (_, at) => from + at * strides[axis]!)
+      ),
+    [offset],
+  );
+}
+
 /** Text of a shape as in messages: `(2, 3)`. */
 export function shapeText(shape: Shape): string {
   return shape.length === 1 ? `(${shape[0]},)` : `(${shape.join(", ")})`;

@@ -10,6 +10,7 @@ import { type DeviceContext, labelOf } from "../hardware/device_context.ts";
 import type { DeviceBuffer } from "../memory/device_buffer.ts";
 import { createTypedArray, type DType, type TypedArrayOf } from "../memory/dtype.ts";
 import { widenToFloat32 } from "../memory/element_bits.ts";
+import { isCapturing } from "../stream/running_captures.ts";
 import { dense, type Operand, type TensorOptions } from "./apply.ts";
 import { arrayText } from "./array_text.ts";
 import * as elementwise from "./elementwise.ts";
@@ -19,9 +20,11 @@ import type { Tracer } from "./fusion.ts";
 import {
   broadcastShapes,
   broadcastStrides,
+  extentOf,
   inferShape,
   isDense,
   type Layout,
+  positionsOf,
   requireAxes,
   requireAxis,
   requireShape,
@@ -57,6 +60,20 @@ export interface TracedValue {
 }
 
 const KEY = Symbol();
+
+/** The largest tensor that `console.log()` prints, and the largest range of memory that it reads. */
+const MAX_SHOWN = 1000;
+const MAX_SHOWN_RANGE = 2 ** 20;
+
+/** Elements of typed arrays as JavaScript values. */
+function valuesOf(dtype: DType, elements: unknown): (number | bigint | boolean)[] {
+  if (dtype === "bool") return Array.from(elements as Uint8Array, (bit) => bit !== 0);
+  if (dtype === "bfloat16") return [...widenToFloat32(dtype, elements as Uint16Array)];
+  if (dtype === "float8_e4m3" || dtype === "float8_e5m2") {
+    return [...widenToFloat32(dtype, elements as Uint8Array)];
+  }
+  return Array.from(elements as ArrayLike<number | bigint>);
+}
 
 // Access to private members for the modules of operations.
 /** Makes a tensor over memory, which it holds. */
@@ -163,6 +180,35 @@ export class Tensor<D extends DType = DType> implements Disposable {
       device: labelOf,
       disposed: ({ disposed }) => disposed,
     }, { more: { elements: (tensor) => tensor.toText() } });
+    const inspect = Symbol.for("Deno.customInspect");
+    const plain = (Tensor.prototype as Tensor & Record<symbol, typeof Deno.inspect>)[inspect]!;
+    Object.defineProperty(Tensor.prototype, inspect, {
+      configurable: true,
+      value(this: Tensor, ...options: [never, never]) {
+        const text = this.#shownElements();
+        return text === undefined
+          ? plain.apply(this, options)
+          : `Tensor ${this.dtype} ${shapeText(this.shape)} on ${labelOf(this)}\n${text}`;
+      },
+    });
+  }
+
+  /** The elements as NumPy prints them; undefined if reading them would block for long. */
+  #shownElements(): string | undefined {
+    const storage = this.#storage;
+    const isReadable = storage !== undefined && !this.disposed && storage.pending === 0 &&
+      storage.failure === undefined && this.size > 0 && this.size <= MAX_SHOWN && !isCapturing();
+    if (!isReadable) return undefined;
+    const [first, last] = extentOf(this);
+    if (last - first >= MAX_SHOWN_RANGE) return undefined;
+    try {
+      const { buffer, stream } = storage;
+      const elements = buffer.view(first, last + 1).toArraySync({ stream });
+      const values = valuesOf(this.dtype, elements);
+      return arrayText(this.dtype, this.shape, positionsOf(this).map((at) => values[at - first]!));
+    } catch {
+      return undefined; // earlier work failed; console.log() must not throw
+    }
   }
 
   /** The number of dimensions. */
@@ -404,14 +450,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
 
   /** The elements as JavaScript values in row-major order. */
   async #values(): Promise<(number | bigint | boolean)[]> {
-    const elements: unknown = await this.toArray();
-    const { dtype } = this as Tensor;
-    if (dtype === "bool") return Array.from(elements as Uint8Array, (bit) => bit !== 0);
-    if (dtype === "bfloat16") return [...widenToFloat32(dtype, elements as Uint16Array)];
-    if (dtype === "float8_e4m3" || dtype === "float8_e5m2") {
-      return [...widenToFloat32(dtype, elements as Uint8Array)];
-    }
-    return Array.from(elements as ArrayLike<number | bigint>);
+    return valuesOf(this.dtype, await this.toArray());
   }
 
   /** The elements as nested arrays. */

@@ -160,7 +160,10 @@ Deno.test("Memory is freed with the last view, and tidy() frees what it does not
 Deno.test("Tensor reads, prints and names misuse", async () => {
   const x = tensor([[1, 2.5], [3, 4]], { device });
   assertEquals(await x.toText(), "[[1.  2.5]\n [3.  4. ]]");
-  assertEquals(Deno.inspect(x), 'Tensor { dtype: "float32", shape: "(2, 2)", device: "host:0" }');
+  const heading = `on ${device.label}`;
+  assertEquals(Deno.inspect(x), `Tensor float32 (2, 2) ${heading}\n[[1.  2.5]\n [3.  4. ]]`);
+  assertEquals(Deno.inspect(x.flip(0).at(0)), `Tensor float32 (2,) ${heading}\n[3. 4.]`);
+  assertEquals(Deno.inspect(zeros([1001], { device })).includes('shape: "(1001,)"'), true);
   await assertRejects(() => x.item(), RangeError, "must have 1 element: its shape is (2, 2)");
   assertThrows(() => x.transpose().buffer, TypeError, "must be dense");
   const y = x.cos().sin();
