@@ -45,12 +45,9 @@ export function tensorGoals(figures: readonly Figure[], peers: readonly Peer[]):
     ...chainGoals(find, peers.filter(({ name }) => name === "NumPy")),
     ...[...WORK, CHAIN].flatMap((title) => copyGoals(title, find)),
     ...ownTimeGoals(find),
-    ...measured.filter(({ group }) => group === FIRST).map(({ title, fastest }) =>
-      timeGoal(
-        `first use of an expression, ${title}`,
-        fastest,
-        title === COMPILED ? COMPILED_NANOSECONDS : CACHED_NANOSECONDS,
-      )
+    ...[[COMPILED, COMPILED_NANOSECONDS], [CACHED, CACHED_NANOSECONDS]].flatMap(([title, most]) =>
+      measured.filter((figure) => figure.group === FIRST && figure.title === title)
+        .map(({ fastest }) => timeGoal(`${FIRST}, ${title}`, fastest, most as number))
     ),
   ];
 }
@@ -118,11 +115,18 @@ function ownTimeGoals(find: Find): GoalOutcome[] {
   });
 }
 
-const FIRST = "first use of an expression in a process";
+const FIRST = "first use of an expression";
 const COMPILED = "compiled";
+const CACHED = "out of the compile cache";
+
+/** What `first_tensor.ts` prints: nanoseconds of the first expression of a process, and of another. */
+interface FirstUses {
+  readonly first: number;
+  readonly next: number;
+}
 
 /**
- * Measures the first use of an expression, compiled and out of the cache.
+ * Measures the first use of expressions, compiled and out of the cache.
  *
  * @param processes How many processes of each kind.
  * @param env Their environment variables in addition to those of this process.
@@ -131,21 +135,25 @@ export async function measureFirstTensor(
   processes: number,
   env: Readonly<Record<string, string>> = {},
 ): Promise<Figure[]> {
-  const samples: Record<"compiled" | "cached", number[]> = { compiled: [], cached: [] };
+  const compiled: FirstUses[] = [];
+  const cached: FirstUses[] = [];
   for (let i = 0; i < processes; i++) {
     const directory = await Deno.makeTempDir({ prefix: "gridstride-bench-" });
+    const own = { env: { ...env, GRIDSTRIDE_CACHE_DIR: directory } };
     try {
-      const own = { ...env, GRIDSTRIDE_CACHE_DIR: directory };
-      for (const kind of ["compiled", "cached"] as const) {
-        samples[kind].push(await runBenchProgram<number>("first_tensor", { env: own }));
+      for (const uses of [compiled, cached]) {
+        uses.push(await runBenchProgram<FirstUses>("first_tensor", own));
       }
     } finally {
       await Deno.remove(directory, { recursive: true });
     }
   }
-  const named = { area: AREA, group: FIRST, bytes: null };
+  const named = { area: AREA, group: FIRST, bytes: null, baseline: false };
+  const first = (uses: readonly FirstUses[]) => uses.map(({ first }) => first);
+  const next = cached.map(({ next }) => next);
   return [
-    figureOf({ ...named, title: COMPILED, baseline: true }, samples.compiled),
-    figureOf({ ...named, title: "out of the compile cache", baseline: false }, samples.cached),
+    figureOf({ ...named, title: COMPILED, baseline: true }, first(compiled)),
+    figureOf({ ...named, title: CACHED }, next),
+    figureOf({ ...named, title: `${CACHED}, the first of a process` }, first(cached)),
   ];
 }
