@@ -20,7 +20,7 @@ import {
   readFile,
   UsageError,
 } from "./command.ts";
-import { formatPercent, plural, textTable } from "./format.ts";
+import { formatPercent, plural, textTable, wrapText } from "./format.ts";
 import { readNpyIndices } from "./npy.ts";
 import { integerOption, refuseOption, textOption } from "./options.ts";
 import { pictureFile } from "./picture_file.ts";
@@ -152,7 +152,7 @@ async function analyze(invocation: Invocation): Promise<void> {
       trafficTable(report, isShared),
       isShared ? "" : `coalescing efficiency ${formatPercent(efficiency)}`,
       report.reuse === null ? "" : reuseTable(report.reuse),
-      advice,
+      wrapText(advice),
     ].filter((part) => part !== "").join("\n\n");
   });
 }

@@ -10,7 +10,7 @@ import { bold, cyan, green, red, yellow } from "@std/fmt/colors";
 import { Command as Parser, CommanderError, Option } from "commander";
 import configuration from "../../deno.json" with { type: "json" };
 import { type Command, type CommandGroup, EXIT, type Invocation, printText } from "./command.ts";
-import { COLUMNS, usesColor } from "./format.ts";
+import { columns, usesColor, wrapText } from "./format.ts";
 
 /** Numbers that commander would read as options; a space hides them from it. */
 const NEGATIVE = /^-(?:inf\b|\.?\d)/i;
@@ -55,15 +55,10 @@ function addCommand(parent: Parser, command: Command, onCode: (code: number) => 
     parser.addOption(new Option(flags, unwrapped(`${text}; can be repeated`)).argParser(collect));
   }
   parser.option("--json", "print one JSON value instead of text");
-  parser.addHelpText("after", ({ command }) => {
+  parser.addHelpText("after", () => {
     if (details === undefined) return "";
-    return `\n${command.createHelp().boxWrap(unwrapped(details), columns())}`;
+    return `\n${wrapText(unwrapped(details))}`;
   });
-}
-
-/** The width of the terminal, and 80 without one. */
-function columns(): number {
-  return Deno.stdout.isTerminal() ? Math.min(100, Deno.consoleSize().columns || COLUMNS) : COLUMNS;
 }
 
 /** Adds the command `complete`. Where it proposes nothing, the shell completes names of files. */

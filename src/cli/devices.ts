@@ -29,7 +29,7 @@ import {
   showProgress,
 } from "./command.ts";
 import { refuseOption, textOption } from "./options.ts";
-import { formatNumber, formatRate, textTable } from "./format.ts";
+import { formatNumber, formatRate, textTable, wrapText } from "./format.ts";
 
 const INSTALL = "deno install --global --allow-all --name gridstride jsr:@gridstride/cuda/cli";
 
@@ -61,7 +61,7 @@ function describeDefault(): string {
   try {
     const { kind, ordinal } = defaultDevice();
     const reason = chosen === undefined ? bestDevice().reason : `GRIDSTRIDE_DEVICE is ${chosen}`;
-    return `openDevice() opens ${kind}:${ordinal}: ${reason}.`;
+    return wrapText(`openDevice() opens ${kind}:${ordinal}: ${reason}.`);
   } catch (error) {
     if (!(error instanceof NoDeviceError)) throw error;
     return `openDevice() fails, as GRIDSTRIDE_DEVICE is ${chosen}: ${error.message}.`;
@@ -85,12 +85,13 @@ is no device.`,
 function describeDiagnosis(diagnosis: Diagnosis): string {
   const { libraries, backends, permissions, problems, driverVersion, toolkitVersion } = diagnosis;
   const libraryTable = textTable(
-    ["library", "file", "compiler", "architectures"],
-    libraries.map(({ kind, path, build }) => [
-      kind,
-      path ?? "not found",
-      build?.compiler ?? "",
-      build?.architectures ?? "",
+    ["library", "", ""],
+    libraries.flatMap(({ kind, path, build }) => [
+      [kind, "file", path ?? "not found"],
+      ...build === null ? [] : [
+        ["", "compiler", build.compiler],
+        ["", "architectures", build.architectures],
+      ],
     ]),
   );
   const backendTable = textTable(
@@ -114,10 +115,11 @@ function describeDiagnosis(diagnosis: Diagnosis): string {
     permissionTable,
     problems.length === 0
       ? "No problems."
-      : problems.map(({ code, message, fix }) => `${red(`✗ ${code}`)}: ${message}\n  → ${fix}`)
-        .join("\n"),
+      : problems.map(({ code, message, fix }) =>
+        wrapText(`${red(`✗ ${code}`)}: ${message}\n  → ${fix}`)
+      ).join("\n"),
     diagnosis.ok ? green("A device can be opened.") : red("No device can be opened."),
-    `To install this command: ${INSTALL}`,
+    `To install this command:\n${INSTALL}`,
   ].join("\n\n");
 }
 

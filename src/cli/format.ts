@@ -5,9 +5,22 @@
  */
 
 import { bold, setColorEnabled, stripAnsiCode } from "@std/fmt/colors";
+import { Help } from "commander";
 
 /** The width of output that goes to no terminal. */
-export const COLUMNS = 80;
+const COLUMNS = 80;
+
+/** The width of the terminal, and 80 without one. */
+export function columns(): number {
+  return Deno.stdout.isTerminal() ? Math.min(100, Deno.consoleSize().columns || COLUMNS) : COLUMNS;
+}
+
+const WRAPPER = Object.assign(new Help(), { minWidthToWrap: 10 });
+
+/** Breaks lines between words. A longer word, such as a path, stays whole. */
+export function wrapText(text: string, width = columns()): string {
+  return WRAPPER.boxWrap(text, width);
+}
 
 /** Colors are for terminals, unless `NO_COLOR` is set. */
 export function usesColor(): boolean {
@@ -21,7 +34,7 @@ function widthOf(text: string): number {
 }
 
 /**
- * A table with aligned columns under a header line.
+ * A table with aligned columns under a header line. If it is too wide, the last column is wrapped.
  *
  * @param alignment One character for each column: `<` for left, `>` for right; left by default.
  */
@@ -33,12 +46,24 @@ export function textTable(
   const widths = header.map((title, column) =>
     Math.max(widthOf(title), ...rows.map((row) => widthOf(row[column] ?? "")))
   );
+  const last = header.length - 1;
+  const left = widths.slice(0, last).reduce((sum, width) => sum + width + 2, 0);
+  const isWide = left + widths[last]! > columns() && alignment[last] !== ">";
+  const lines = !isWide ? rows : rows.flatMap((row) => {
+    const parts = wrapText(row[last] ?? "", columns() - left).split("\n");
+    return parts.map((part, index) =>
+      [...header.keys()].map((column) =>
+        column === last ? part : index === 0 ? row[column] ?? "" : ""
+      )
+    );
+  });
+  if (isWide) widths[last] = Math.max(...[header, ...lines].map((row) => widthOf(row[last]!)));
   const line = (cells: readonly string[]) =>
     cells.map((cell, column) => {
       const space = " ".repeat(Math.max(0, widths[column]! - widthOf(cell)));
       return alignment[column] === ">" ? space + cell : cell + space;
     }).join("  ").trimEnd();
-  return [bold(line(header)), line(widths.map((width) => "─".repeat(width))), ...rows.map(line)]
+  return [bold(line(header)), line(widths.map((width) => "─".repeat(width))), ...lines.map(line)]
     .join("\n");
 }
 

@@ -9,6 +9,7 @@ import {
   capabilityLimits,
   type CompiledImage,
   compileImage,
+  CompilerUnavailableError,
   type Occupancy,
   occupancy,
   type OccupancyLimits,
@@ -25,7 +26,7 @@ import {
   printResult,
   UsageError,
 } from "./command.ts";
-import { formatPercent, plural, textTable } from "./format.ts";
+import { formatPercent, plural, textTable, wrapText } from "./format.ts";
 import { COMPILER_LISTS, compilerOptions, kernelExpression, readSource } from "./kernel.ts";
 import { extentsOption, integerOption, requireNotBoth, sizeOption, textOption } from "./options.ts";
 
@@ -133,7 +134,13 @@ async function compiledFigures(
     ...compilerOptions(file, invocation, expression),
     target: { kind: "cuda", capability },
   } as const;
-  const compiled = await compileImage(file.source, options);
+  const compiled = await compileImage(file.source, options).catch((error) => {
+    if (!(error instanceof CompilerUnavailableError)) throw error;
+    const command = `nvcc -cubin -arch=sm_${capability.replace(".", "")} --resource-usage ${path}`;
+    throw new FileProblem(
+      `${error.message}\nOr give --registers and --shared without FILE: ${command} prints both.`,
+    );
+  });
   if (compiled.log.trim() !== "") console.error(compiled.log.trimEnd());
   const lowered = compiled.loweredNames.get(expression);
   const resources = lowered === undefined ? undefined : compiled.resources.get(lowered);
@@ -210,7 +217,12 @@ function describe(
   const head = `${label}: ${plural(activeBlocks, "block")} of ` +
     `${plural(usage.threadsPerBlock, "thread")} on a multiprocessor, ${activeWarps} of ` +
     `${warps} warps, ${formatPercent(result.occupancy)}`;
-  const parts = [head, limitTable(result, usage, limits), blockSizeLine(usage, limits), advice];
+  const parts = [
+    head,
+    limitTable(result, usage, limits),
+    blockSizeLine(usage, limits),
+    wrapText(advice),
+  ];
   return parts.filter((part) => part !== "").join("\n\n");
 }
 

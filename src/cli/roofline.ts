@@ -14,7 +14,7 @@ import {
   printResult,
   UsageError,
 } from "./command.ts";
-import { formatNumber, formatRate, textTable } from "./format.ts";
+import { formatNumber, formatRate, textTable, wrapText } from "./format.ts";
 import { refuseOption, requireNotBoth, textOption } from "./options.ts";
 import { pictureFile } from "./picture_file.ts";
 import type { NamedPeak } from "./pictures/roofline_picture.ts";
@@ -160,7 +160,7 @@ async function run(invocation: Invocation): Promise<void> {
       ],
       ["bound by", bound, share === null ? "–" : `${formatNumber(100 * share)} % of the peak`],
     ], "<>>");
-    return `${subject}\n\n${table}\n\n${sentence}`;
+    return `${subject}\n\n${table}\n\n${wrapText(sentence)}`;
   });
 }
 

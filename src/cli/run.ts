@@ -18,7 +18,7 @@ import {
   throwFileProblem,
   UsageError,
 } from "./command.ts";
-import { formatRate } from "./format.ts";
+import { formatRate, wrapText } from "./format.ts";
 import {
   compileKernel,
   COMPILER_LISTS,
@@ -64,6 +64,13 @@ async function setVariable(module: Module<string, StructTypes>, text: string): P
   await variable.copyFrom(content ?? new Uint8Array(bytes));
 }
 
+/** Whether a kernel reads its position in a second dimension. */
+function isMultidimensional(source: string, kernel: string): boolean {
+  const head = new RegExp(`\\b${/\w+(?=<|$)/.exec(kernel)?.[0]}\\s*\\(`);
+  const text = source.split("__global__").slice(1).find((part) => head.test(part)) ?? "";
+  return /\b(?:blockIdx|threadIdx)\s*\.\s*[yz]\b/.test(text);
+}
+
 async function runOnDevice(invocation: Invocation) {
   const { file, signature, args: texts } = kernelArguments(invocation);
   const args = texts.map(parseRunArgument);
@@ -71,13 +78,16 @@ async function runOnDevice(invocation: Invocation) {
   const hasBlockShape = (extentsOption(invocation, "block")?.length ?? 1) > 1;
   if (hasBlockShape && textOption(invocation, "grid") === undefined) {
     throw new UsageError(
-      "Cannot run gridstride run without --grid as --block has several dimensions",
+      "Cannot choose the grid as --block has several dimensions: --grid must be given too",
     );
   }
   // Checks --grid and --shared before it compiles anything.
   launchOf(invocation, DEFAULT_BLOCK, 0);
   const source = await readSource(file, invocation);
-  using device = openDevice(invocation.device, timeoutOption(invocation));
+  using device = openDevice(invocation.device, {
+    ...timeoutOption(invocation),
+    memory: { debug: true },
+  });
   // With --json, stdout contains only the JSON value.
   using _diverted = invocation.json ? device.printToStderr() : undefined;
   const tracePath = textOption(invocation, "trace");
@@ -91,12 +101,20 @@ async function runOnDevice(invocation: Invocation) {
   const bound = await arrays.bind(args, kernel.signature.parameters);
   const elements = Math.max(0, ...bound.map((argument) => argument.elements));
   const config = launchOf(invocation, kernel.attributes.maxThreadsPerBlock, elements);
+  const isChosen = ["grid", "block"].some((name) => textOption(invocation, name) !== undefined);
+  if (!isChosen && isMultidimensional(source.source, kernel.name)) {
+    const note =
+      `Note: ${kernel.name} reads y or z of blockIdx or threadIdx, but this launch has ` +
+      "only x: give --grid and --block, such as --grid 4,4 --block 16,16";
+    console.error(wrapText(note));
+  }
   const values = bound.map(({ value }) => value);
   const time = async (repeats: number) => {
     const options = { warmUp: 0, repeats, flushCache: repeats > 1 };
     return (await timeKernel(kernel, config, values as never, options)).median;
   };
   const first = await time(1);
+  device.pool.checkMemory();
   // The results of the first launch: later launches update the arrays again.
   const { outputs, write } = await arrays.results();
   const median = repeats === 1 ? first : await time(repeats);
@@ -166,7 +184,7 @@ one ARGUMENT for each parameter:
   @in.npy                      an array from a file in NumPy's format
   zeros:float32[8,4]           an array of zeros
   arange:int32[8]              0, 1, 2…
-  random:7:float32[8]          floats in [0, 1), integers in 0 to 99; 7 is the seed
+  random:7:float32[8]          floats in [0, 1), integers in 0 to 99, with seed 7
   float32:[1,2,3]              these elements
   out:float32[8,4]             an output, zero before the launch; it is printed
   out:float32[8,4]@out.npy     an output that is written to a file
@@ -188,7 +206,7 @@ one ARGUMENT for each parameter:
   },
   details: `The outputs are the results of one launch. --repeat N adds N launches, each of which
 continues with the arrays of the previous one. The time is the median of the launches on the
-device. The bandwidth assumes that each input is read once and each output is written once. The
+device. A write just outside of an array is an error. The bandwidth assumes that each input is read once and each output is written once. The
 output of printf() in kernels goes to stdout, or to stderr with --json.
 
 With --json: { kernel, device, fake, grid, block, sharedMemory, cooperative, repeats, outputs,

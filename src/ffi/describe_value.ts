@@ -56,6 +56,9 @@ export function describeValue(value: unknown): string {
  * ```
  */
 export function formatBytes(bytes: number): string {
+  if (typeof bytes !== "number") {
+    throw new TypeError(`Cannot format a size as it must be a number: it is a ${typeof bytes}`);
+  }
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let value = bytes;
   let unit = 0;

@@ -47,7 +47,9 @@ export function frameHtml(page: string): string {
 function tableHtml(name: string, form: Readonly<Record<string, unknown>>): string {
   const rows = Object.entries(form).map(([field, value]) => {
     const text = typeof value === "string" ? value : Deno.inspect(value, { colors: false });
-    return `<tr><th>${escapeHtml(field)}</th><td>${escapeHtml(text)}</td></tr>`;
+    return `<tr><th>${escapeHtml(field)}</th><td>${
+      text.includes("\n") ? `<pre>${escapeHtml(text)}</pre>` : escapeHtml(text)
+    }</td></tr>`;
   });
   return `<table><caption>${escapeHtml(name)}</caption>${rows.join("")}</table>`;
 }

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { describeValue } from "../ffi/describe_value.ts";
+
 /** The grammar of {@linkcode parseByteSize}, for error messages. */
 export const BYTE_SIZE_GRAMMAR =
   "a positive integer with an optional unit B, K, KB, KiB, M, MB, MiB, G, GB, GiB, T, TB or TiB " +
@@ -28,7 +30,7 @@ const UNITS: ReadonlyMap<string, number> = new Map([
 
 /** The bytes that a text names, or undefined if it does not follow the grammar. */
 export function matchByteSize(text: string): number | undefined {
-  const match = /^([1-9]\d*)([A-Za-z]*)$/.exec(text);
+  const match = /^([1-9]\d*)([A-Za-z]*)$/.exec(String(text));
   const unit = match === null ? undefined : UNITS.get(match[2]!);
   if (unit === undefined) return undefined;
   const bytes = Number(match![1]) * unit;
@@ -50,7 +52,7 @@ export function parseByteSize(text: string): number {
   if (bytes !== undefined) return bytes;
   throw new RangeError(
     `Cannot read a size as text must be ${BYTE_SIZE_GRAMMAR} below 2^53 bytes: it is ${
-      JSON.stringify(text)
+      describeValue(text)
     }`,
   );
 }

@@ -2,6 +2,7 @@
 
 import "../support/cache_directory.ts";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { wrapText } from "../../src/cli/format.ts";
 import { analyzeAccess } from "../../src/lab/analysis/mod.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
 import { NPY_DESCRS, writeNpy } from "../../src/device/tensor.ts";
@@ -41,7 +42,7 @@ bank conflicts in shared memory   32            1      0
 
 coalescing efficiency 50 %
 
-${advice}
+${wrapText(advice)}
 `,
   );
 });
@@ -109,7 +110,7 @@ Deno.test("`analyze --shared` prints bank conflicts instead of sectors", async (
   const { code, stdout } = await run("--stride 32 --shared --count 32");
   assertEquals(code, 0);
   assertMatch(stdout, /^bank conflicts +31 +31 +0$/m);
-  assertMatch(stdout, /would cost 31 wavefronts .* pad the stride of 32 elements to 33/);
+  assertMatch(stdout, /would cost 31 wavefronts [^]*pad the\sstride of 32 elements to 33/);
   assert(!stdout.includes("sector"), stdout);
   const padded = await run("--stride 33 --shared --json");
   assertEquals([JSON.parse(padded.stdout).bankConflicts, JSON.parse(padded.stdout).advice], [

@@ -65,6 +65,11 @@ Deno.test("`doctor --json` prints the documented fields", async () => {
   );
   assertEquals(diagnosis.ok, true);
   assertEquals(code, 0);
+  const text = await run(["doctor"]);
+  // Paths and commands stay whole.
+  const wide = text.stdout.split("\n").filter((line) => line.length > 80 && !/\S{56}/.test(line));
+  assertEquals([text.code, wide], [0, []]);
+  assertMatch(text.stdout, /^cuda {5}file {11}\S/m);
   assertEquals(diagnosis.libraries.map(({ kind }) => kind), ["cuda", "host"]);
   for (const { code, message, fix } of diagnosis.problems) {
     assert(code !== "" && message !== "" && fix !== "");

@@ -44,7 +44,9 @@ occupancy for blocks of 32 to 1024 threads
 ▁▂▃▄▅▅▆▇▆▇▆▆▇▅▅▆▆▆▇▇▄▄▄▄▅▅▅▅▅▅▆▆
        ↑ 256
 
-Occupancy is 83.3 %, limited to 5 blocks by registers and shared memory: with at most 40 registers per thread (it has 48) and at most 16000 bytes of shared memory per block (it has 16384) 6 blocks fit, 100 %.
+Occupancy is 83.3 %, limited to 5 blocks by registers and shared memory: with at
+most 40 registers per thread (it has 48) and at most 16000 bytes of shared
+memory per block (it has 16384) 6 blocks fit, 100 %.
 `,
   );
 });
@@ -149,6 +151,17 @@ Deno.test({
     const { code, stderr } = await runInProcess(["occupancy", file, "bounded", ...words]);
     assertEquals(code, 1);
     assertMatch(stderr, /it has unbounded; name an instance of a template as bounded<…>\n$/);
+  },
+});
+
+Deno.test({
+  name: "`occupancy` suggests nvcc and --registers without a compiler for CUDA",
+  ignore: !ignore,
+  async fn() {
+    const words = ["nothing", "--threads", "32", "--capability", "9.0"];
+    const { code, stderr } = await runInProcess(["occupancy", SOURCE, ...words]);
+    assertEquals(code, 1);
+    assertMatch(stderr, /\nOr give --registers and --shared without FILE: nvcc .*-arch=sm_90 /);
   },
 });
 

@@ -101,6 +101,22 @@ Deno.test("`run` takes the only kernel, generated inputs and null, and prints th
   assertEquals((infinite["outputs"] as { values: unknown }[])[0]!.values, ["Infinity"]);
 });
 
+Deno.test("`run` refuses a kernel that writes beyond its output, and notes a second dimension", async () => {
+  using folder = new TemporaryDirectory();
+  const body = `float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x + 8 * threadIdx.y;
+    if (i <= n) y[i] = i;
+  }`;
+  const source = folder.file(new TextEncoder().encode(`__global__ void ramp(${body}`), "ramp.cu");
+  const beyond = await run(["out:float32[8]", "8"], source);
+  assertEquals([beyond.code, beyond.stdout], [1, ""]);
+  assertStringIncludes(beyond.stderr, "the buffer of 32 bytes");
+  assertStringIncludes(beyond.stderr, "give --grid and --block");
+  const right = await run(["out:float32[8]", "7", "--block", "8,1", "--grid", "1"], source);
+  assertEquals([right.code, right.stderr], [0, ""]);
+  assertStringIncludes(right.stdout, "[0. 1. 2. 3. 4. 5. 6. 7.]");
+});
+
 Deno.test("`run --cooperative` launches a kernel that synchronizes its grid", async () => {
   using folder = new TemporaryDirectory();
   const text = `#include <cooperative_groups.h>

@@ -114,16 +114,18 @@ Deno.test("Jupyter shows the elements of a buffer and the page of a snapshot", a
 Deno.test("displayAs() leaves out fields that throw and escapes HTML", async () => {
   const value = displayAs({ text: `<b a="1">&` }, "Name", {
     text: ({ text }) => text,
+    lines: () => "a\nb",
     share: () => 1 / 3,
     absent: () => undefined,
     broken: () => {
       throw new Error("never shown");
     },
   }, { more: { late: () => Promise.resolve([1]), failing: () => Promise.reject(new Error()) } });
-  assertEquals(shown(value), `Name { text: '<b a="1">&', share: 0.3333 }`);
+  assertEquals(shown(value), `Name { text: '<b a="1">&', lines: "a\\nb", share: 0.3333 }`);
   assertEquals(Object.keys(value), ["text"]);
   assertEquals((await bundle(value))["text/html"].split("<tr>").slice(1), [
     "<th>text</th><td>&#60;b a=&#34;1&#34;&#62;&#38;</td></tr>",
+    "<th>lines</th><td><pre>a\nb</pre></td></tr>",
     "<th>share</th><td>0.3333</td></tr>",
     "<th>late</th><td>[ 1 ]</td></tr></table>",
   ]);

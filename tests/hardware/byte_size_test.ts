@@ -2,6 +2,7 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
+import { formatBytes } from "../../src/ffi/describe_value.ts";
 import { matchByteSize, parseByteSize } from "../../src/hardware/byte_size.ts";
 
 Deno.test("`parseByteSize()` reads every unit", () => {
@@ -31,6 +32,13 @@ Deno.test("`parseByteSize()` throws when a text is not a size", () => {
   for (const text of [...refused, ...beyond]) {
     const error = assertThrows(() => parseByteSize(text), RangeError);
     assert(error.message.endsWith(`it is ${JSON.stringify(text)}`), error.message);
+  }
+  assertThrows(() => parseByteSize(Symbol() as never), RangeError, "it is a symbol");
+});
+
+Deno.test("`formatBytes()` throws when a size is not a number", () => {
+  for (const value of [null, undefined, "x", [], Symbol()]) {
+    assertThrows(() => formatBytes(value as never), TypeError, "Cannot format a size");
   }
 });
 

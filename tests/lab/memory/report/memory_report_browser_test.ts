@@ -251,7 +251,10 @@ test("the page of an empty pool has neither timeline nor map", async () => {
   const empty = { ...SMALL_SNAPSHOT, segments: [], sites: [], streams: [], timeline: null };
   await withPage(memoryReport(empty), async ({ page, errors }) => {
     const text = await page.locator("body").innerText();
-    assertStringIncludes(text, "No events were recorded");
+    assertStringIncludes(
+      text,
+      "No events were recorded before this snapshot. Call recordHistory(pool)",
+    );
     assertStringIncludes(text, "The pool has no memory");
     assertEquals(await page.locator("canvas").count(), 0);
     assertEquals(errors, []);
