@@ -5,6 +5,7 @@
  */
 
 import { cTypeOf, type DType } from "../memory/dtype.ts";
+import { isCapturing } from "../stream/running_captures.ts";
 import type { Stream } from "../stream/stream.ts";
 import { enqueueKernel } from "./apply.ts";
 import type { DeviceWork } from "./device_work.ts";
@@ -51,6 +52,11 @@ export function runTemplate(call: TemplateCall, stream: Stream): void {
   const tensors = entries.map(([, tensor]) => tensor);
   const written = Object.values(results);
   const { work } = storageOf(written[0]!);
+  if (error !== undefined && isCapturing()) {
+    throw new TypeError(
+      `Cannot capture ${action} as its positions are checked, and errors of graphs are not reported`,
+    );
+  }
   const dtypes = tensors.map(({ dtype }) => dtype);
   const isRead = (name: string) => name in inputs;
   const type = (name: string, dtype: DType) => `${isRead(name) ? "const " : ""}${cTypeOf(dtype)}*`;
