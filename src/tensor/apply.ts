@@ -58,6 +58,8 @@ const MOST_CHUNK = 262144;
 /** The edge of tiles, as `tile_size` in `map.cuh`, and tiles that a block of the block form takes. */
 const TILE = 32;
 const TILES = 16;
+/** The largest number of a kernel's parameters; beyond, operands are made dense. */
+const MAX_PARAMETERS = 64;
 const BLOCK = 256;
 /** Elements that a CUDA thread takes before the grid is as large as useful. */
 const PER_THREAD = 4;
@@ -409,6 +411,18 @@ export function runMap(
       count = Math.ceil(height / TILE) * Math.ceil(width / TILE) * (size / height / width);
     }
   }
+  const parameters = 2 * operands.length + scalars.length + extra.length + 2;
+  if (parameters > MAX_PARAMETERS) {
+    if (out === undefined) result.dispose();
+    const options = { stream, template, context, ...(out === undefined ? {} : { out }) };
+    const run = (copies: readonly Tensor[]) =>
+      runMap(action, key, root, copies, scalars, shape, dtype, options);
+    if (!isPlain) return withDense(action, tensors, shape, stream, run);
+    throw new RangeError(
+      `Cannot ${action} as one kernel must have at most ${MAX_PARAMETERS} parameters: ` +
+        `${tensors.length} operands and ${scalars.length} numbers need ${parameters}`,
+    );
+  }
   const work = storageOf(result).work;
   const kernel = work.kernel(`map ${key}${dtype} ${rank} ${classes} ${cross}`, () => {
     const node = root();
@@ -450,6 +464,35 @@ export function runMap(
   const block = work.form === "block" ? 1 : BLOCK;
   enqueueKernel(kernel, operands, [result], stream, { grid, block }, launchArguments);
   return result;
+}
+
+/** Makes the operands of a kernel dense, and disposes the copies afterwards. */
+export function withDense<Result>(
+  action: string,
+  tensors: readonly Tensor[],
+  shape: Shape,
+  stream: TensorOptions["stream"],
+  use: (copies: readonly Tensor[]) => Result,
+): Result {
+  const options = stream === undefined ? {} : { stream };
+  const copies = tensors.map((tensor) => {
+    const root = (): ExpressionNode => ({ kind: "input", index: 0, dtype: tensor.dtype });
+    return runMap(
+      action,
+      `copy(${tensor.dtype})`,
+      root,
+      [tensor],
+      [],
+      shape,
+      tensor.dtype,
+      options,
+    );
+  });
+  try {
+    return use(copies);
+  } finally {
+    for (const copy of copies) copy.dispose();
+  }
 }
 
 /** Inner strides that are arguments, then extents, then outer strides by axis. */

@@ -10,9 +10,9 @@ import {
   commonContext,
   enqueueKernel,
   newTensor,
-  runMap,
   scalarTypesIn,
   type TensorOptions,
+  withDense,
 } from "./apply.ts";
 import { DeviceWork } from "./device_work.ts";
 import { type KernelForm, kernelName, type KernelText } from "./expression/kernel_text.ts";
@@ -356,35 +356,6 @@ export function runRows(
   );
   for (const output of outputs) output.dispose();
   return [merged!];
-}
-
-/** Makes the operands of a kernel dense, and disposes the copies afterwards. */
-export function withDense<Result>(
-  action: string,
-  tensors: readonly Tensor[],
-  shape: Shape,
-  stream: TensorOptions["stream"],
-  use: (copies: readonly Tensor[]) => Result,
-): Result {
-  const options = stream === undefined ? {} : { stream };
-  const copies = tensors.map((tensor) => {
-    const root = (): ExpressionNode => ({ kind: "input", index: 0, dtype: tensor.dtype });
-    return runMap(
-      action,
-      `copy(${tensor.dtype})`,
-      root,
-      [tensor],
-      [],
-      shape,
-      tensor.dtype,
-      options,
-    );
-  });
-  try {
-    return use(copies);
-  } finally {
-    for (const copy of copies) copy.dispose();
-  }
 }
 
 /** The program that reduces a part of a row. */

@@ -4,6 +4,7 @@ import { device } from "../support/device.ts";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import {
+  arange,
   fuse,
   setKernelFusion,
   type Tensor,
@@ -124,4 +125,18 @@ Deno.test("fuse() keeps tensors from outside, and refuses what it cannot fuse", 
   assertThrows(() => fuse(5 as never), TypeError, "f must be a function");
   assertThrows(() => fuse(() => x)(), TypeError, "f must have operands");
   assertThrows(() => setKernelFusion(1 as never), TypeError, "enabled must be a boolean");
+});
+
+Deno.test("fuse() copies operands whose strides are too many arguments for one kernel", async () => {
+  const shape = [2, 3, 2, 3, 2, 2];
+  const x = arange(144, undefined, 1, { device }).reshape(shape);
+  const pairs = Array.from({ length: 8 }, (_, k) => {
+    const own = shape.map((_, axis) => axis === 2 * (k % 3) ? 2 : 1);
+    return tensor([k, 10 * k], { device }).reshape(own);
+  });
+  const f = fuse((...all: Tensor<"float32">[]) => all.reduce((sum, it) => sum.add(it)));
+  const expected = pairs.reduce((sum, it) => sum.add(it), x);
+  assertEquals(await f(x, ...pairs).toArray(), await expected.toArray());
+  const many = Array.from({ length: 32 }, () => x);
+  assertThrows(() => f(...many), RangeError, "32 operands and 0 numbers need 68");
 });
