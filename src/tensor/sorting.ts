@@ -189,9 +189,9 @@ export function argsort(x: Tensor, options: SortOptions = {}): Tensor<"int64"> {
  * ```ts
  * import { tensor, topk } from "@gridstride/cuda/tensor";
  *
- * using scores = tensor([0.1, 0.7, 0.2]);
+ * using scores = tensor([10, 70, 20]);
  * const { values, indices } = topk(scores, 2);
- * console.log(await values.shape, await indices.toNested()); // [ 2 ] [ 1n, 2n ]
+ * console.log(await values.toNested(), await indices.toNested()); // [ 70, 20 ] [ 1n, 2n ]
  * ```
  * @category Sorting
  */
