@@ -70,6 +70,7 @@ export class DeviceWork {
   // The words that kernels report offending values in, and the operations that may.
   #faults: DeviceBuffer<"int64"> | undefined;
   readonly #checked: CheckedOperation[] = [];
+  readonly #checkedStreams = new Set<Stream>();
 
   private constructor(context: DeviceContext) {
     this.context = context;
@@ -187,17 +188,22 @@ export class DeviceWork {
    *
    * The kernel writes the number to word 0, if that is 0, and the value to word 1.
    */
-  reportTo(operation: CheckedOperation): { readonly faults: DeviceBuffer; number: number } {
+  reportTo(
+    operation: CheckedOperation,
+    stream: Stream,
+  ): { readonly faults: DeviceBuffer; number: number } {
     if (this.#faults === undefined) {
       this.#faults = DeviceBuffer.allocate(this.context, "int64", 2);
       this.#faults.copyFrom(new BigInt64Array(2));
     }
     this.#checked.push(operation);
+    this.#checkedStreams.add(stream);
     return { faults: this.#faults, number: this.#checked.length };
   }
 
   /**
-   * Waits for a stream and throws the error of the first operation that reported a value.
+   * Waits for a stream, and for all operations that may report a value, and throws the error of the
+   * first one that did.
    *
    * @throws {RangeError} Such as for an index out of range.
    */
@@ -205,8 +211,14 @@ export class DeviceWork {
     const faults = this.#faults;
     if (faults === undefined) return;
     const checked = this.#checked.splice(0);
+    const streams = [...this.#checkedStreams].filter((it) => it !== stream && !it.disposed);
+    this.#checkedStreams.clear();
     this.#faults = undefined;
     try {
+      for (const other of streams) {
+        using done = other.record({ timing: false });
+        stream.wait(done);
+      }
       const [number, value] = await faults.toArray({ stream });
       if (number !== 0n) throw checked[Number(number) - 1]!.error(value!);
     } finally {

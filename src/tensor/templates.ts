@@ -86,7 +86,7 @@ export function runTemplate(call: TemplateCall, stream: Stream): void {
   // Reports are read and renewed between launches.
   enqueueKernel(kernel, tensors, written, stream, grid, () => {
     if (error === undefined) return fixed;
-    const { faults, number } = work.reportTo({ error });
+    const { faults, number } = work.reportTo({ error }, stream);
     return [...fixed, number, faults];
   });
 }

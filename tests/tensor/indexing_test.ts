@@ -7,6 +7,7 @@ import {
   type Indices,
   ones,
   scatterAdd,
+  sort,
   take,
   takeAlongAxis,
   tensor,
@@ -145,6 +146,17 @@ Deno.test("The first of several operations with a position out of range is named
   await assertRejects(() => c.toArray(), RangeError, "Cannot scatterAdd");
   assertEquals(await a.toNested(), [2]);
   assertEquals(await b.toNested(), [1, 2, 3]);
+});
+
+Deno.test("A position out of range on another stream is reported by the next read", async () => {
+  using stream = device.createStream();
+  using x = tensor([1, 2, 3], { device });
+  using bad = tensor([7], { device, dtype: "int32" });
+  using long = Grid.mixed([2 ** 19], 1e6).tensor("float32", device);
+  using _sorted = sort(long, { stream });
+  using rows = take(x, bad, { stream });
+  await assertRejects(() => x.toArray(), RangeError, "one is 7");
+  assertEquals(rows.shape, [1]);
 });
 
 Deno.test("scatterAdd() takes every element type but the 8-bit floats", async () => {
