@@ -52,9 +52,8 @@ export interface TensorOptions {
   readonly stream?: Stream;
 }
 
-/** Elements that a block of the block form takes: a processor's share, within bounds. */
-const LEAST_CHUNK = 16384;
-const MOST_CHUNK = 262144;
+/** Elements that a block of the block form takes: larger blocks leave a processor without work. */
+const CHUNK = 16384;
 /** The edge of tiles, as `tile_size` in `map.cuh`, and tiles that a block of the block form takes. */
 const TILE = 32;
 const TILES = 16;
@@ -441,13 +440,7 @@ export function runMap(
   });
   const inner = extra.splice(0, [...classes].filter((kind) => kind === "s").length);
   const { multiprocessorCount } = context.info;
-  // A multiple of all vectors' lengths.
-  const share = Math.ceil(size / multiprocessorCount / 64) * 64;
-  const chunk = cross < 0
-    ? Math.min(MOST_CHUNK, Math.max(LEAST_CHUNK, share))
-    : work.form === "block"
-    ? TILES
-    : Math.ceil(count / 2 ** 31);
+  const chunk = cross < 0 ? CHUNK : work.form === "block" ? TILES : Math.ceil(count / 2 ** 31);
   const launchArguments: KernelArgument[] = [
     ...operands.map((operand) => storageOf(operand).buffer),
     ...operands.map(({ offset }) => offset),
