@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInstance } from "../ffi/arguments.ts";
+import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
@@ -179,6 +179,7 @@ export function applyExpression(
   build: (nodes: readonly ExpressionNode[]) => ExpressionNode,
   options: TensorOptions & { readonly out?: Tensor } = {},
 ): Tensor {
+  requireObject(options, "options", action);
   const tensors: Tensor[] = [];
   const scalars: (number | bigint | boolean)[] = [];
   let isTraced = false;
@@ -340,7 +341,6 @@ function requireOut(
   dtype: DType,
   inputs: readonly Tensor[],
 ): Tensor {
-  requireTensor(out, "options.out", action);
   if (out.dtype !== dtype) {
     throw new TypeError(`Cannot ${action} as options.out must be ${dtype}: it is ${out.dtype}`);
   }
@@ -384,7 +384,8 @@ export function runMap(
     readonly template?: KernelText["template"];
   } = {},
 ): Tensor {
-  const context = own ?? commonContext(action, out === undefined ? tensors : [...tensors, out]);
+  const named = out === undefined ? [] : [requireTensor(out, "options.out", action)];
+  const context = own ?? commonContext(action, [...tensors, ...named]);
   const stream = streamFor(context, wanted);
   if (out !== undefined) requireOut(action, out, shape, dtype, tensors);
   const size = sizeOf(shape);

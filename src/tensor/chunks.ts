@@ -101,6 +101,13 @@ export async function inChunks<D extends DType>(
   options: Omit<CreationOptions, "dtype"> & { readonly maxRows?: number } = {},
 ): Promise<TypedArrayOf<D, ArrayBuffer>> {
   requireObject(options, "options", ACTION);
+  if (typeof f !== "function" || !Array.isArray(arrays)) {
+    throw new TypeError(
+      `Cannot ${ACTION} as f must be a function and arrays an array: they are ${
+        describeValue(f)
+      } and ${describeValue(arrays)}`,
+    );
+  }
   const { maxRows = Number.MAX_SAFE_INTEGER, ...place } = options;
   checkInteger(maxRows, "options.maxRows", ACTION, 1, Number.MAX_SAFE_INTEGER);
   const operands = Array.from(arrays, (array, index) => rowsOf(array, `arrays[${index}]`, place));

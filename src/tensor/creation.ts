@@ -188,7 +188,7 @@ export function tensor(
  */
 export function fromTypedArray<A extends SelfDescribingArray, D extends DType = DTypeOf<A> & DType>(
   array: A,
-  shape: Shape = [array.length],
+  shape?: Shape,
   options: CreationOptions<D> = {},
 ): Tensor<D> {
   const action = "make a tensor of a typed array";
@@ -200,7 +200,7 @@ export function fromTypedArray<A extends SelfDescribingArray, D extends DType = 
     );
   }
   const { buffer, byteOffset } = requireArrayOf(array, dtype, action, "array");
-  const extents = requireShape(shape, action);
+  const extents = requireShape(shape ?? [array.length], action);
   requireSize(array.length, extents, action);
   const elements = typedArrayOver(dtype, buffer, byteOffset, array.length);
   return uploaded(elements, dtype, extents, options, action);
@@ -224,7 +224,7 @@ export function requireSize(length: number, shape: Shape, action: string): void 
  */
 export function fromBuffer<D extends DType>(
   buffer: DeviceBuffer<D>,
-  shape: Shape = [buffer.length],
+  shape?: Shape,
   options: TensorOptions = {},
 ): Tensor<D> {
   const action = "make a tensor over a buffer";
@@ -233,7 +233,7 @@ export function fromBuffer<D extends DType>(
       `Cannot ${action} as buffer must be a live DeviceBuffer: it is ${describeValue(buffer)}`,
     );
   }
-  const extents = requireShape(shape, action);
+  const extents = requireShape(shape ?? [buffer.length], action);
   requireSize(buffer.length, extents, action);
   const stream = streamFor(buffer.context, options.stream ?? buffer.stream);
   const storage = new TensorStorage(buffer as DeviceBuffer, stream);
@@ -273,7 +273,7 @@ export function zeros<D extends DType = "float32">(
   shape: Shape,
   options: CreationOptions<D> = {},
 ): Tensor<D> {
-  return full(shape, (options.dtype === "bool" ? false : 0) as ElementOf<D>, options);
+  return full(shape, (options?.dtype === "bool" ? false : 0) as ElementOf<D>, options);
 }
 
 /**
@@ -284,7 +284,7 @@ export function ones<D extends DType = "float32">(
   shape: Shape,
   options: CreationOptions<D> = {},
 ): Tensor<D> {
-  return full(shape, (options.dtype === "bool" ? true : 1) as ElementOf<D>, options);
+  return full(shape, (options?.dtype === "bool" ? true : 1) as ElementOf<D>, options);
 }
 
 /** A tensor of a function of the position in row-major order. */

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { requireObject } from "../ffi/arguments.ts";
 import { type DType, isFloatDType } from "../memory/dtype.ts";
 import { requireTensor, type TensorOptions } from "./apply.ts";
 import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
@@ -106,6 +107,7 @@ function requireElements(
 /** Reduces a tensor, or ends the expression that `fuse()` builds. */
 function reduce(reduction: Reduction, x: Tensor, options: ReduceOptions): Tensor {
   requireTensor(x, "x", reduction.action);
+  requireObject(options, "options", reduction.action);
   const traced = tracedOf(x);
   if (traced !== undefined) return traced.tracer.reduction(x, reduction, options);
   const input: ExpressionNode = { kind: "input", index: 0, dtype: x.dtype };
@@ -213,10 +215,12 @@ export interface VarianceOptions extends ReduceOptions {
 function spread<D extends DType>(
   action: string,
   x: Tensor<D>,
-  { correction = 0, ...options }: VarianceOptions,
+  wanted: VarianceOptions,
   root: boolean,
 ): Tensor<MeanResult<D>> {
   requireNumbers(x as Tensor, action);
+  requireObject(wanted, "options", action);
+  const { correction = 0, ...options } = wanted;
   if (!Number.isSafeInteger(correction)) {
     throw new TypeError(`Cannot ${action} as correction must be an integer: it is ${correction}`);
   }
@@ -274,9 +278,10 @@ function extremum<D extends DType>(
   reducer: RowStage["reducer"],
   x: Tensor<D>,
   options: ReduceOptions,
-  dtype: DType = x.dtype,
+  own?: DType,
 ): Tensor {
   requireNumbers(x as Tensor, action);
+  const dtype = own ?? x.dtype;
   const stage = (value: ExpressionNode): RowStage => ({ reducer, name: "r0", value });
   return reduce({ action, dtype, stage, identity: false }, x as Tensor, options);
 }
@@ -319,6 +324,7 @@ function place<D extends DType>(
   options: PlaceOptions,
 ): Tensor<"int64"> {
   requireTensor(x, "x", action);
+  requireObject(options, "options", action);
   if (options.axis !== undefined) requireAxis(options.axis, x.rank, action);
   return extremum(action, reducer, x, options, "int64") as Tensor as Tensor<"int64">;
 }

@@ -213,6 +213,13 @@ Deno.test("Elementwise functions name operands that do not fit", async () => {
   assertThrows(() => tensors.exp(part, { out: shifted }), RangeError, "must not overlap");
   tensors.add(x, 1, { out: x });
   assertEquals(await x.toNested(), [2, 3, 4]);
+  assertThrows(
+    () => tensors.add(x, x, { out: 5 as never }),
+    TypeError,
+    "options.out must be a Tensor",
+  );
+  assertThrows(() => tensors.exp(x, null as never), TypeError, "options must be an object");
+  assertThrows(() => tensors.max(null as never), TypeError, "x must be a Tensor");
   const gone = x.add(1);
   gone.dispose();
   assertThrows(() => gone.add(1), TypeError, "must not be disposed");
