@@ -52,7 +52,7 @@ export interface TensorOptions {
   readonly stream?: Stream;
 }
 
-/** Elements that a block of the block form takes: larger blocks leave a processor without work. */
+/** Elements that a block of the block form takes; up to 16 times as many take as long. */
 const CHUNK = 16384;
 /** The edge of tiles, as `tile_size` in `map.cuh`, and tiles that a block of the block form takes. */
 const TILE = 32;
