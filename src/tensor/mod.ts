@@ -51,7 +51,6 @@ export {
 export { fuse, type Fused, setKernelFusion } from "./fusion.ts";
 export { arrayText } from "./array_text.ts";
 export { tidy } from "./scope.ts";
-export { matmul } from "./linear_algebra.ts";
 export { loadNpy, NPY_DESCRS, type NpyArray, readNpy, saveNpy, writeNpy } from "./files/npy.ts";
 export { loadNpz, saveNpz } from "./files/npz.ts";
 export { loadSafetensors, saveSafetensors } from "./files/safetensors.ts";
@@ -91,3 +90,26 @@ export {
   topk,
   unique,
 } from "./sorting.ts";
+export { matmul, type MatmulOptions } from "./linear_algebra.ts";
+export { type PrecisionMode, setPrecision } from "./precision.ts";
+export {
+  layerNorm,
+  layerNormBackward,
+  type LayerNormOptions,
+  type Normalized,
+  type QuantizedDType,
+  rmsNorm,
+  rmsNormBackward,
+  type RmsNormOptions,
+} from "./normalization.ts";
+export type { RowDType } from "./row_steps.ts";
+export {
+  crossEntropy,
+  crossEntropyBackward,
+  type CrossEntropyOptions,
+  logSoftmax,
+  logSoftmaxBackward,
+  softmax,
+  softmaxBackward,
+  type SoftmaxOptions,
+} from "./softmax.ts";

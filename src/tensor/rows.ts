@@ -21,6 +21,7 @@ import {
   type ExpressionNode,
   ExpressionWriter,
   keyOf,
+  mapOperands,
   storeText,
 } from "./expression/node.ts";
 import { valueType } from "./expression/operations.ts";
@@ -46,10 +47,29 @@ export interface RowStage {
   readonly name: string;
   /** The result of a merged value, which is named `merged`; the value itself by default. */
   readonly finish?: ExpressionNode;
+  /** The output of elements that keeps the values, which later expressions read by `keptName()`. */
+  readonly keeps?: number;
+}
+
+/** The name of the value that an output of elements keeps. */
+export const keptName = (output: number): string => `q${output}[i]`;
+
+/**
+ * An element of the row at a position that the kernel checks. Expressions use `NAME()` for the
+ * element, and `at_NAME` for the position.
+ */
+export interface RowPick {
+  readonly name: string;
+  /** The operand. */
+  readonly index: number;
+  readonly position: ExpressionNode;
+  /** The error for the first position that is not in the row. */
+  readonly error: (position: bigint) => Error;
 }
 
 /** What a kernel computes for each row. */
 export interface RowProgram {
+  readonly pick?: RowPick;
   readonly stages: readonly RowStage[];
   /** One element for each element of the row. */
   readonly elements: readonly { readonly value: ExpressionNode; readonly dtype: DType }[];
@@ -65,7 +85,7 @@ export const columnsNode = (dtype: DType): ExpressionNode => ({
 });
 
 /** The position in the row. */
-const POSITION: ExpressionNode = { kind: "name", name: "(begin + i)", dtype: "int64" };
+export const POSITION: ExpressionNode = { kind: "name", name: "(begin + i)", dtype: "int64" };
 /** The merged value of a stage, before it is finished. */
 export const mergedNode = (dtype: DType): ExpressionNode => ({
   kind: "name",
@@ -88,8 +108,9 @@ const TILE: Readonly<Record<KernelForm, number>> = { block: 512, threads: BLOCK 
 const isPlace = (reducer: Reducer) => reducer.startsWith("Arg");
 
 /** The expressions of a program, in the order of the numbers that they use. */
-function rootsOf({ stages, elements, results }: RowProgram): ExpressionNode[] {
+function rootsOf({ pick, stages, elements, results }: RowProgram): ExpressionNode[] {
   return [
+    ...(pick === undefined ? [] : [pick.position]),
     ...stages.flatMap(({ value, place, finish }) =>
       [value, place, finish].filter((it) => it !== undefined)
     ),
@@ -99,23 +120,26 @@ function rootsOf({ stages, elements, results }: RowProgram): ExpressionNode[] {
 }
 
 function keyOfProgram(program: RowProgram): string {
-  const stages = program.stages.map(({ reducer, name, value, place, finish }) =>
-    `${reducer} ${name}=${[value, place, finish].map((it) => it && keyOf(it)).join()}`
+  const stages = program.stages.map(({ reducer, name, value, place, finish, keeps }) =>
+    `${reducer} ${name} ${keeps}=${[value, place, finish].map((it) => it && keyOf(it)).join()}`
   );
   const outputs = [...program.elements, ...program.results]
     .map(({ value, dtype }) => `${dtype}(${keyOf(value)})`);
-  return [...stages, program.elements.length, ...outputs].join(";");
+  const { pick } = program;
+  const picked = pick === undefined ? "" : `${pick.name}=${pick.index}[${keyOf(pick.position)}]`;
+  return [picked, ...stages, program.elements.length, ...outputs].join(";");
 }
 
 /** C++ of a stage: the merge of a lambda over the row. */
 function stageText(stage: RowStage, load: (index: number) => string, merge: string): string[] {
-  const { reducer, value, name, finish } = stage;
+  const { reducer, value, name, finish, keeps } = stage;
   const writer = new ExpressionWriter(load);
   const text = writer.value(value);
   const type = valueType(value.dtype);
   const place = isPlace(reducer) ? writer.value(stage.place ?? POSITION) : undefined;
   const result = place === undefined ? text : `Place<${type}>{${text}, ${place}}`;
-  const lambda = `[=](i64 i) { ${writer.lines.join(" ")} return ${result}; }`;
+  const kept = keeps === undefined ? "" : `q${keeps}[i] = ${text}; `;
+  const lambda = `[=](i64 i) { ${writer.lines.join(" ")} ${kept}return ${result}; }`;
   const neutral = reducer === "Sum" || reducer === "Product";
   const final = new ExpressionWriter(load);
   const done = finish === undefined ? undefined : final.value(finish);
@@ -139,6 +163,22 @@ function stageText(stage: RowStage, load: (index: number) => string, merge: stri
 /** The element of an input in a row: `p0[i]`. */
 function inputText(k: number, kind: string): string {
   return kind === "0" ? `p${k}[0]` : kind === "1" ? `p${k}[i]` : `p${k}[i * t${k}]`;
+}
+
+/** C++ of an element at a checked position. */
+function pickText(pick: RowPick, load: (index: number) => string, threads: number): string[] {
+  const { name, index, position } = pick;
+  const writer = new ExpressionWriter(load);
+  const text = writer.value(position);
+  return [
+    ...writer.lines,
+    `const i64 at_${name} = ${text};`,
+    `const bool has_${name} = at_${name} >= 0 && at_${name} < width;`,
+    `if (!has_${name} && is_first_of_row<${threads}>()) report(faults, fault, at_${name});`,
+    `const auto ${name} = [=] { const i64 i = has_${name} ? at_${name} : 0; return load(${
+      load(index)
+    }); };`,
+  ];
 }
 
 const axesOf = (rank: number) => Array.from({ length: rank }, (_, axis) => axis);
@@ -177,7 +217,7 @@ function rowsText(
   kinds: string,
   threads: number,
 ): KernelText {
-  const { stages, elements, results } = program;
+  const { pick, stages, elements, results } = program;
   const roots = rootsOf(program);
   const load = (k: number) => inputText(k, kinds[k]!);
   const outputs = [...elements, ...results];
@@ -216,6 +256,7 @@ function rowsText(
       ...operands.flatMap((k) => kinds[k] === "s" ? [`long long t${k}`] : []),
       ...["rows", "width", "length", "segments", "per_block"].map((name) => `long long ${name}`),
       ...spaceParameters(rank, operands),
+      ...(pick === undefined ? [] : ["long long* faults", "long long fault"]),
     ],
     body: [
       ...spaceText(rank, operands),
@@ -226,9 +267,10 @@ function rowsText(
       `    i64 at[${count}];`,
       "    space.locate(row, at);",
       ...operands.map((k) => `    const auto* const p${k} = x${k} + o${k} + at[${k}]${step(k)};`),
+      ...(pick === undefined ? [] : pickText(pick, load, threads)).map((line) => `    ${line}`),
+      ...elements.map((_, k) => `    auto* const q${k} = y${k} + row * width;`),
       ...stageLines.map((line) => `    ${line}`),
       ...(elements.length === 0 ? [] : [
-        ...elements.map((_, k) => `    auto* const q${k} = y${k} + row * width;`),
         `    map_row<${threads}>(columns, [=](i64 i) {`,
         ...writer.lines.map((line) => `      ${line}`),
         ...elements.map(({ dtype }, k) => `      ${storeText(`q${k}[i]`, values[k]!, dtype)}`),
@@ -304,7 +346,8 @@ export function runRows(
   const width = sizeOf(shape.slice(shape.length - rowRank));
   const rows = sizeOf(shape.slice(0, shape.length - rowRank));
   const [only] = program.stages;
-  const isSplittable = program.stages.length === 1 && program.elements.length === 0 &&
+  const isSplittable = program.pick === undefined && program.stages.length === 1 &&
+    program.elements.length === 0 &&
     program.results.length === 1;
   const segments = isSplittable ? segmentsOf(rows, width, 1, work.form) : 1;
   const outerShape = shape.slice(0, shape.length - rowRank);
@@ -331,6 +374,7 @@ export function runRows(
     : 1;
   const grid = Math.min(Math.ceil(jobs / perBlock), work.form === "block" ? Infinity : 2 ** 20);
   const block = work.form === "block" ? 1 : BLOCK;
+  const report = program.pick && work.reportTo(program.pick);
   enqueueKernel(kernel, [...tensors, ...outputs], outputs, stream, { grid, block }, [
     ...tensors.map((it) => storageOf(it).buffer),
     ...outputs.map((it) => storageOf(it).buffer),
@@ -339,6 +383,7 @@ export function runRows(
     ...inner.strides.flatMap(([stride], k) => kinds[k] === "s" ? [stride!] : []),
     ...[rows, width, length, segments, perBlock],
     ...spaceArguments(outer),
+    ...(report === undefined ? [] : [report.faults, report.number]),
   ]);
   if (segments === 1) return outputs;
   const [result] = program.results;
@@ -390,9 +435,7 @@ function mergingProgram(
     if (node.kind === "name" && node.name === "width") {
       return { kind: "scalar", index: 0, dtype: "int64" };
     }
-    if (node.kind === "cast") return { ...node, operand: retyped(node.operand) };
-    if (node.kind === "operation") return { ...node, operands: node.operands.map(retyped) };
-    return node;
+    return mapOperands(node, retyped);
   };
   const finish = stage.finish && retyped(stage.finish);
   const usesWidth = finish !== undefined && scalarTypesIn(finish).length > 0;

@@ -208,6 +208,13 @@ __device__ __forceinline__ float rounded(float value) {
   return load(store<T>(value));
 }
 
+// Rounds to the 10 explicit bits of TF32, ties to even. Infinity and NaN stay.
+__device__ __forceinline__ float round_tf32(float value) {
+  const unsigned int bits = __float_as_uint(value);
+  const unsigned int rounded = (bits + 0xfffu + (bits >> 13 & 1u)) & 0xffffe000u;
+  return (bits & 0x7f800000u) == 0x7f800000u ? value : __uint_as_float(rounded);
+}
+
 // A cast between numbers as NumPy's, but defined for all values: out of range saturates, NaN is 0.
 template <typename T, typename V>
 __device__ __forceinline__ T to_integer(V value) {
@@ -277,6 +284,12 @@ template <typename T>
 __device__ __forceinline__ T shift_right(T x, T count) {
   const bool is_inside = count >= 0 && count < static_cast<T>(8 * sizeof(T));
   return is_inside ? static_cast<T>(x >> count) : static_cast<T>(x < 0 ? -1 : 0);
+}
+
+// Reports the first offending value of the device's operations, with the number of its operation.
+__device__ __forceinline__ void report(i64* faults, i64 operation, i64 value) {
+  auto* const owner = reinterpret_cast<unsigned long long*>(faults);
+  if (atomicCAS(owner, 0ull, static_cast<unsigned long long>(operation)) == 0) faults[1] = value;
 }
 
 }  // namespace gridstride::tensor

@@ -33,13 +33,19 @@ struct Product {
 template <typename V>
 struct Maximum {
   using Value = V;
-  static __device__ __forceinline__ V merge(V x, V y) { return x > y || x != x ? x : y; }
+  static __device__ __forceinline__ V merge(V x, V y) {
+    const V larger = y > x ? y : x;  // x if one is NaN
+    return y != y ? y : larger;
+  }
 };
 
 template <typename V>
 struct Minimum {
   using Value = V;
-  static __device__ __forceinline__ V merge(V x, V y) { return x < y || x != x ? x : y; }
+  static __device__ __forceinline__ V merge(V x, V y) {
+    const V smaller = y < x ? y : x;
+    return y != y ? y : smaller;
+  }
 };
 
 // An element and its place. Of equal ones the first counts, and NaN wins.
@@ -87,6 +93,21 @@ __device__ __forceinline__ typename R::Value warp_reduce(typename R::Value value
 }
 #endif
 
+#if defined(GS_BLOCK_FORM)
+// Without the pragma, g++ leaves the accumulators in memory.
+#if defined(__clang__)
+#define GS_UNROLLED
+#else
+#define GS_UNROLLED _Pragma("GCC unroll 4")
+#endif
+
+template <typename R, int Half, typename V>
+__device__ __forceinline__ void merge_lanes(V* lanes) {
+  for (int j = 0; j < Half; ++j) lanes[j] = R::merge(lanes[j], lanes[j + Half]);
+  if constexpr (Half > 1) merge_lanes<R, Half / 2>(lanes);
+}
+#endif
+
 // Merges f(0) … f(n - 1), n ≥ 1, for a row. All threads of the row get the result. A thread
 // without an element of its own begins with f(0) if merging an element twice changes nothing
 // (Maximum and its like, which have no neutral element).
@@ -96,23 +117,30 @@ __device__ __forceinline__ typename R::Value reduce_row(i64 n, typename R::Value
 #if defined(GS_BLOCK_FORM)
   constexpr int lanes = 32;
   constexpr i64 block = 4096 * lanes;
-  V total[lanes];
-  for (int j = 0; j < lanes; ++j) total[j] = first;
-  for (i64 begin = 0; begin < n; begin += block) {
-    const i64 end = begin + block < n ? begin + block : n;
-    V sums[lanes];
-    for (int j = 0; j < lanes; ++j) sums[j] = first;
+  const auto fold = [&](i64 begin, i64 end, V(&sums)[lanes]) {
     i64 i = begin;
+    if (end - begin >= lanes) {
+      GS_INDEPENDENT
+      for (int j = 0; j < lanes; ++j) sums[j] = f(begin + j);
+      i += lanes;
+    } else {
+      for (int j = 0; j < lanes; ++j) sums[j] = first;
+    }
     for (; i + lanes <= end; i += lanes) {
       GS_INDEPENDENT
+      GS_UNROLLED
       for (int j = 0; j < lanes; ++j) sums[j] = R::merge(sums[j], f(i + j));
     }
     for (int j = 0; i + j < end; ++j) sums[j] = R::merge(sums[j], f(i + j));
+  };
+  V total[lanes];
+  fold(0, n < block ? n : block, total);
+  for (i64 begin = block; begin < n; begin += block) {
+    V sums[lanes];
+    fold(begin, begin + block < n ? begin + block : n, sums);
     for (int j = 0; j < lanes; ++j) total[j] = R::merge(total[j], sums[j]);
   }
-  for (int half = lanes / 2; half > 0; half /= 2) {
-    for (int j = 0; j < half; ++j) total[j] = R::merge(total[j], total[j + half]);
-  }
+  merge_lanes<R, lanes / 2>(total);
   return total[0];
 #else
   const int thread = Threads == 32 ? threadIdx.x % 32 : threadIdx.x;

@@ -70,6 +70,25 @@ export function operationNode(
   return { kind: "operation", name, dtype: result, operands: cast };
 }
 
+/** The node with other operands. */
+export function mapOperands(
+  node: ExpressionNode,
+  f: (operand: ExpressionNode) => ExpressionNode,
+): ExpressionNode {
+  switch (node.kind) {
+    case "cast":
+      return { ...node, operand: f(node.operand) };
+    case "operation":
+      return { ...node, operands: node.operands.map(f) };
+    case "select": {
+      const [yes, no] = node.operands;
+      return { ...node, condition: f(node.condition), operands: [f(yes), f(no)] };
+    }
+    default:
+      return node;
+  }
+}
+
 /** A text that equal expressions share. */
 export function keyOf(node: ExpressionNode): string {
   switch (node.kind) {

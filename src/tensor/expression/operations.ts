@@ -149,6 +149,7 @@ export type OperationName =
   | "ceil"
   | "trunc"
   | "round"
+  | "roundTf32"
   | "relu"
   | "gelu"
   | "geluTanh"
@@ -233,6 +234,7 @@ export const OPERATIONS: Readonly<Record<OperationName, ElementwiseOperation>> =
   ceil: rounding("ceil"),
   trunc: rounding("trunc"),
   round: rounding("rint"),
+  roundTf32: operation("floating", "promoted", formula("round_tf32(x)")),
 
   relu: numeric(formula("x < 0 ? 0 : x")),
   gelu: float(formula("{0.5} * x * ({1} + #erf(x * {0.7071067811865476}))")),

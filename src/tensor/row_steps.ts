@@ -1,0 +1,207 @@
+/**
+ * Runs row programs along an axis: one kernel over the rows, or one kernel for each stage.
+ *
+ * @module
+ */
+
+import {
+  commonContext,
+  newTensor,
+  requireDType,
+  requireTensor,
+  runMap,
+  type TensorOptions,
+} from "./apply.ts";
+import { type ExpressionNode, keyOf, mapOperands, operationNode } from "./expression/node.ts";
+import type { OperationName } from "./expression/operations.ts";
+import { type Shape, shapeText, sizeOf } from "./layout.ts";
+import { reduceExpression } from "./reductions.ts";
+import {
+  columnsNode,
+  keptName,
+  mergedNode,
+  type RowProgram,
+  type RowStage,
+  runRows,
+} from "./rows.ts";
+import type { Tensor } from "./tensor.ts";
+
+/** Rows of at least this length are divided among blocks if there are few of them. */
+const LONG_ROW = 32768;
+/** With at least so many elements behind the axis, columns are reduced side by side. */
+const MIN_COLUMNS = 16;
+
+/** The element types of row operations. */
+export type RowDType = "float16" | "bfloat16" | "float32" | "float64";
+const ROW_DTYPES: readonly RowDType[] = ["float16", "bfloat16", "float32", "float64"];
+
+/** Refuses tensors that are not of floating element types. */
+export function requireFloats(x: unknown, name: string, action: string): Tensor {
+  return requireDType(x, name, ROW_DTYPES, action);
+}
+
+/** Refuses a tensor of another shape. */
+export function requireShapeOf(x: Tensor, name: string, shape: Shape, action: string): void {
+  requireTensor(x, name, action);
+  if (x.rank === shape.length && shape.every((extent, axis) => extent === x.shape[axis])) return;
+  throw new RangeError(
+    `Cannot ${action} as ${name} must have the shape ${shapeText(shape)}: it has ${
+      shapeText(x.shape)
+    }`,
+  );
+}
+
+/** The type in which rows are computed: `float32`, but `float64` with operands of that type. */
+export function rowType(...tensors: readonly Tensor[]): "float32" | "float64" {
+  return tensors.some(({ dtype }) => dtype === "float64") ? "float64" : "float32";
+}
+
+/** Operands and stages of a program as nodes of its type. */
+export class RowNodes {
+  readonly type: "float32" | "float64";
+
+  constructor(type: "float32" | "float64") {
+    this.type = type;
+  }
+
+  /** An operand, converted. */
+  input(index: number, { dtype }: Tensor): ExpressionNode {
+    const node: ExpressionNode = { kind: "input", index, dtype };
+    return dtype === this.type ? node : { kind: "cast", dtype: this.type, operand: node };
+  }
+
+  /** The result of a stage. */
+  stage(name: string): ExpressionNode {
+    return { kind: "name", name, dtype: this.type };
+  }
+
+  /** A constant of the kernel. */
+  number(value: number): ExpressionNode {
+    const type = this.type === "float64" ? "double" : "float";
+    return { kind: "name", name: `${type}(${value})`, dtype: this.type };
+  }
+
+  of(name: OperationName, ...operands: readonly ExpressionNode[]): ExpressionNode {
+    return operationNode(name, operands, this.type);
+  }
+
+  /** The merged value of a stage. */
+  get merged(): ExpressionNode {
+    return mergedNode(this.type);
+  }
+
+  /** The mean of a stage's values. */
+  get mean(): ExpressionNode {
+    return this.of("divide", this.merged, columnsNode(this.type));
+  }
+}
+
+/** Replaces the names of stages by operands, and kept values by their expressions. */
+function resolved(
+  node: ExpressionNode,
+  names: ReadonlyMap<string, ExpressionNode>,
+): ExpressionNode {
+  if (node.kind === "name") return names.get(node.name) ?? node;
+  return mapOperands(node, (operand) => resolved(operand, names));
+}
+
+/** Runs each stage as a reduction, which divides long rows among blocks, then the outputs. */
+function runSteps(
+  action: string,
+  { stages, elements, results }: RowProgram,
+  tensors: readonly Tensor[],
+  shape: Shape,
+  axis: number,
+  options: TensorOptions,
+): Tensor[] {
+  const all = [...tensors];
+  const names = new Map<string, ExpressionNode>();
+  try {
+    for (const own of stages) {
+      const dtype = own.finish?.dtype ?? own.value.dtype;
+      const { keeps, ...plain } = own;
+      const stage = (value: ExpressionNode): RowStage => ({ ...plain, value });
+      const reduction = { action, dtype, stage, identity: true };
+      const value = resolved(own.value, names);
+      const reduceOptions = { ...options, axis, keepDims: true };
+      const result = reduceExpression(reduction, all, [], value, reduceOptions);
+      names.set(own.name, { kind: "input", index: all.push(result) - 1, dtype });
+      if (keeps !== undefined) names.set(keptName(keeps), value);
+    }
+    const types = all.map((tensor) => tensor.dtype);
+    const output = (
+      { value, dtype }: RowProgram["elements"][number],
+      target: Shape,
+      operands: readonly Tensor[],
+    ) => {
+      const root = resolved(value, names);
+      const key = `steps ${keyOf(root)} ${types}`;
+      return runMap(action, key, () => root, operands, [], target, dtype, options);
+    };
+    // Results of rows have no dimension along the axis, and use the stages only.
+    const outer = shape.toSpliced(axis, 1);
+    const flat = all.map((tensor, k) =>
+      k < tensors.length ? all[tensors.length]!.squeeze(axis) : tensor.squeeze(axis)
+    );
+    try {
+      return [
+        ...elements.map((element) => output(element, shape, all)),
+        ...results.map((result) => output(result, outer, flat)),
+      ];
+    } finally {
+      for (const view of flat) view.dispose();
+    }
+  } finally {
+    for (const result of all.slice(tensors.length)) result.dispose();
+  }
+}
+
+/**
+ * Runs a program along an axis of broadcast operands.
+ *
+ * @returns The tensors of the program's elements, then those of its results.
+ */
+export function runAlong(
+  action: string,
+  program: RowProgram,
+  tensors: readonly Tensor[],
+  shape: Shape,
+  axis: number,
+  options: TensorOptions = {},
+): Tensor[] {
+  const context = commonContext(action, tensors);
+  const { pick, elements, results } = program;
+  const outer = shape.toSpliced(axis, 1);
+  const place = options.stream === undefined ? {} : { stream: options.stream };
+  if (sizeOf(shape) === 0) {
+    if (results.length > 0 && shape[axis] === 0 && sizeOf(outer) > 0) {
+      throw new RangeError(
+        `Cannot ${action} as rows must have elements: the extent of axis ${axis} is 0`,
+      );
+    }
+    return [
+      ...elements.map(({ dtype }) => newTensor(context, dtype, shape, place.stream)),
+      ...results.map(({ dtype }) => newTensor(context, dtype, outer, place.stream)),
+    ];
+  }
+  const behind = sizeOf(shape.slice(axis + 1));
+  const rows = sizeOf(outer);
+  const isLong = shape[axis]! >= LONG_ROW && 2 * rows <= context.info.multiprocessorCount;
+  if (pick === undefined && (isLong || behind >= MIN_COLUMNS)) {
+    return runSteps(action, program, tensors, shape, axis, place);
+  }
+  if (axis === shape.length - 1) return runRows(action, program, tensors, [], shape, 1, place);
+  const order = [...shape.keys()].filter((at) => at !== axis).concat(axis);
+  const views = tensors.map((tensor) => {
+    using whole = tensor.broadcastTo(shape);
+    return whole.permute(order);
+  });
+  const outputs = runRows(action, program, views, [], [...outer, shape[axis]!], 1, place);
+  for (const view of views) view.dispose();
+  const inverse = order.map((_, at) => order.indexOf(at));
+  return outputs.map((output, k) => {
+    if (k >= elements.length) return output;
+    using moved = output;
+    return moved.permute(inverse);
+  });
+}
