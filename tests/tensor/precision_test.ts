@@ -1,0 +1,126 @@
+// Precision of matrix products: rounding of operands, the choice by device and call, and refusals.
+
+import { device } from "../support/device.ts";
+import { assertEquals, assertThrows } from "@std/assert";
+import { matmul, type PrecisionMode, setPrecision, tensor } from "../../src/device/tensor.ts";
+import { narrowFromFloat32, widenToFloat32 } from "../../src/memory/element_bits.ts";
+import { runProgram } from "../support/subprocess.ts";
+
+const VALUES = [1, -1 / 3, 0.1, 1000.1, 3e-5, 449, 2.0009765625, 1 + 3 * 2 ** -11, 0];
+
+/** Rounds to the 10 bits of TF32, ties to even. */
+function toTf32(x: number): number {
+  if (x === 0) return 0;
+  const unit = 2 ** (Math.floor(Math.log2(Math.abs(x))) - 10);
+  const [quotient, floor] = [x / unit, Math.floor(x / unit)];
+  const isUp = quotient - floor > 0.5 || (quotient - floor === 0.5 && floor % 2 !== 0);
+  return unit * (floor + (isUp ? 1 : 0));
+}
+
+const through = (dtype: "float16" | "bfloat16" | "float8_e4m3") => (x: number) =>
+  widenToFloat32(dtype, narrowFromFloat32(dtype, Float32Array.of(x)) as never)[0]!;
+
+const ROUNDED: Readonly<Record<PrecisionMode, (x: number) => number>> = {
+  auto: (x) => x,
+  fp32: (x) => x,
+  tf32: toTf32,
+  fp16: through("float16"),
+  bf16: through("bfloat16"),
+  // NVIDIA's conversion saturates.
+  fp8: (x) => through("float8_e4m3")(Math.max(-448, Math.min(448, x))),
+};
+const MODES = Object.keys(ROUNDED) as PrecisionMode[];
+
+Deno.test("matmul() rounds its operands to the precision of the call, then that of the device", async () => {
+  const elements = VALUES.map(Math.fround);
+  using column = tensor(elements.map((x) => [x]), { device });
+  using row = tensor([elements], { device });
+  const expected = (mode: PrecisionMode) => {
+    const own = elements.map((x) => Math.fround(ROUNDED[mode](x)));
+    return own.map((x) => own.map((y) => Math.fround(x * y) + 0));
+  };
+  const calls = MODES.map((precision) => matmul(column, row, { precision }));
+  const policies = MODES.map((mode) => {
+    setPrecision(mode, { device });
+    return matmul(column, row);
+  });
+  setPrecision("bf16");
+  const own = matmul(column, row); // the device has a setting
+  const named = matmul(column, row, { precision: "tf32" });
+  setPrecision("auto");
+  setPrecision("auto", { device });
+  for (const [k, mode] of MODES.entries()) {
+    assertEquals(await calls[k]!.toNested(), expected(mode), mode);
+    assertEquals(await policies[k]!.toNested(), expected(mode), mode);
+  }
+  assertEquals(await own.toNested(), expected("fp8"));
+  assertEquals(await named.toNested(), expected("tf32"));
+});
+
+Deno.test("matmul() adds up in float32 at every precision", async () => {
+  // 2^11 + 1 ones: float16 and bfloat16 stop counting at 2^11 and 2^8.
+  const ones = new Array(2049).fill(1);
+  using row = tensor([ones], { dtype: "float16", device });
+  using column = tensor(ones.map((x) => [x]), { device });
+  using wide = row.astype("float32");
+  const results = MODES.map((precision) => matmul(wide, column, { precision }));
+  for (const result of results) assertEquals(await result.item(), 2049);
+});
+
+Deno.test("precision is refused if it is unknown, or does not fit the element types", () => {
+  using x = tensor([[1]], { dtype: "float64", device });
+  const cases: readonly (readonly [() => unknown, string])[] = [
+    [() => setPrecision("fp64" as never), "must be one of auto, fp32, tf32, fp16, bf16, fp8"],
+    [() => setPrecision("auto", { device: {} as never }), "options.device"],
+    [() => matmul(x, x, { precision: "fp4" as never }), "must be one of auto"],
+    [() => matmul(x, x, { precision: "tf32" }), "must have operands of float16, bfloat16 or"],
+  ];
+  for (const [call, text] of cases) assertThrows(call, TypeError, text);
+});
+
+const PROGRAM = `
+import { openDevice } from "@gridstride/cuda";
+import { matmul, setPrecision, tensor } from "@gridstride/cuda/tensor";
+const device = openDevice("host");
+const x = tensor([[1]], { device });
+for (const mode of ["auto", "fp32", "tf32", "fp16", "bf16", "fp8"]) {
+  for (const run of [
+    () => setPrecision(mode, { device }),
+    () => matmul(x, x, { precision: mode }),
+  ]) {
+    try {
+      run();
+      console.log(mode, "runs");
+    } catch (error) {
+      console.log(error.name, error.message);
+    }
+  }
+  setPrecision("auto", { device });
+}
+await x.ready();
+`;
+
+Deno.test("setPrecision() and matmul() name the compute capability that a precision needs", async () => {
+  const refusals = (own: string, needs: Readonly<Record<string, string>>) =>
+    MODES.flatMap((mode) =>
+      ["set the precision", "matmul"].map((action) =>
+        needs[mode] === undefined
+          ? `${mode} runs`
+          : `RangeError Cannot ${action} as precision ${mode} must have a device of compute ` +
+            `capability ${needs[mode]} or higher: host:0 has ${own}`
+      )
+    );
+  const cases = {
+    "7.5": { tf32: "8.0", bf16: "8.0", fp8: "8.9" },
+    "8.6": { fp8: "8.9" },
+    "12.0": {},
+  };
+  await Promise.all(
+    Object.entries(cases).map(async ([own, needs]) => {
+      const { stdout, stderr } = await runProgram(PROGRAM, {
+        environment: { GRIDSTRIDE_FAKE: `1GiB@${own}` },
+      });
+      assertEquals([stderr, stdout.trim().split("\n")], ["", refusals(own, needs)]);
+    }),
+  );
+});
