@@ -303,6 +303,9 @@ function rowSpace(
   };
 }
 
+const reportArguments = ({ faults, number }: ReturnType<DeviceWork["reportTo"]>) =>
+  [faults, number] as const;
+
 const classOf = (stride: number) => stride === 0 ? "0" : stride === 1 ? "1" : "s";
 
 /** The number of parts of a row, which depends on nothing but the shape and the form. */
@@ -374,8 +377,7 @@ export function runRows(
     : 1;
   const grid = Math.min(Math.ceil(jobs / perBlock), work.form === "block" ? Infinity : 2 ** 20);
   const block = work.form === "block" ? 1 : BLOCK;
-  const report = program.pick && work.reportTo(program.pick);
-  enqueueKernel(kernel, [...tensors, ...outputs], outputs, stream, { grid, block }, [
+  enqueueKernel(kernel, [...tensors, ...outputs], outputs, stream, { grid, block }, () => [
     ...tensors.map((it) => storageOf(it).buffer),
     ...outputs.map((it) => storageOf(it).buffer),
     ...tensors.map(({ offset }) => offset),
@@ -383,7 +385,7 @@ export function runRows(
     ...inner.strides.flatMap(([stride], k) => kinds[k] === "s" ? [stride!] : []),
     ...[rows, width, length, segments, perBlock],
     ...spaceArguments(outer),
-    ...(report === undefined ? [] : [report.faults, report.number]),
+    ...(program.pick === undefined ? [] : reportArguments(work.reportTo(program.pick, stream))),
   ]);
   if (segments === 1) return outputs;
   const [result] = program.results;
