@@ -14,6 +14,7 @@ import {
   type TensorOptions,
   withDense,
 } from "./apply.ts";
+import type { KernelArgument } from "../launch/signature/signature_types.ts";
 import { DeviceWork } from "./device_work.ts";
 import { type KernelForm, kernelName, type KernelText } from "./expression/kernel_text.ts";
 import {
@@ -303,9 +304,6 @@ function rowSpace(
   };
 }
 
-const reportArguments = ({ faults, number }: ReturnType<DeviceWork["reportTo"]>) =>
-  [faults, number] as const;
-
 const classOf = (stride: number) => stride === 0 ? "0" : stride === 1 ? "1" : "s";
 
 /** The number of parts of a row, which depends on nothing but the shape and the form. */
@@ -377,7 +375,7 @@ export function runRows(
     : 1;
   const grid = Math.min(Math.ceil(jobs / perBlock), work.form === "block" ? Infinity : 2 ** 20);
   const block = work.form === "block" ? 1 : BLOCK;
-  enqueueKernel(kernel, [...tensors, ...outputs], outputs, stream, { grid, block }, () => [
+  const fixed: KernelArgument[] = [
     ...tensors.map((it) => storageOf(it).buffer),
     ...outputs.map((it) => storageOf(it).buffer),
     ...tensors.map(({ offset }) => offset),
@@ -385,8 +383,21 @@ export function runRows(
     ...inner.strides.flatMap(([stride], k) => kinds[k] === "s" ? [stride!] : []),
     ...[rows, width, length, segments, perBlock],
     ...spaceArguments(outer),
-    ...(program.pick === undefined ? [] : reportArguments(work.reportTo(program.pick, stream))),
-  ]);
+  ];
+  const { pick } = program;
+  // Reports are read and renewed between launches.
+  const launchArguments = pick === undefined ? fixed : () => {
+    const { faults, number } = work.reportTo(pick, stream);
+    return [...fixed, faults, number];
+  };
+  enqueueKernel(
+    kernel,
+    [...tensors, ...outputs],
+    [...outputs],
+    stream,
+    { grid, block },
+    launchArguments,
+  );
   if (segments === 1) return outputs;
   const [result] = program.results;
   const merging = mergingProgram(only!, result!, width);
