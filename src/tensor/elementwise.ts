@@ -104,6 +104,9 @@ function binary<Result extends "promoted" | "quotient" | "floatPromoted" | "bool
   return run as unknown as BinaryFunction<Result>;
 }
 
+/** A copy of x. @category Elementwise operations */
+export const positive: UnaryFunction<"same"> = unary<"same">("positive");
+
 /** −x. @category Elementwise operations */
 export const negative: UnaryFunction<"same"> = unary<"same">("negative");
 

@@ -45,6 +45,7 @@ export {
   type ReduceOptions,
   std,
   sum,
+  type SumOptions,
   variance,
   type VarianceOptions,
 } from "./reductions.ts";

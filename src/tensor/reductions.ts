@@ -5,7 +5,8 @@
  */
 
 import { requireObject } from "../ffi/arguments.ts";
-import { type DType, isFloatDType } from "../memory/dtype.ts";
+import { describeValue } from "../ffi/describe_value.ts";
+import { type DType, isDType, isFloatDType } from "../memory/dtype.ts";
 import { requireTensor, type TensorOptions } from "./apply.ts";
 import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
 import { broadcastShapes, requireAxes, requireAxis, type Shape, sizeOf } from "./layout.ts";
@@ -149,36 +150,57 @@ function averaging(action: string, dtype: DType, less = 0, root = false): Reduct
 }
 
 /**
+ * Options of {@linkcode sum} and {@linkcode prod}.
+ * @category Tensors
+ */
+export interface SumOptions<R extends DType> extends ReduceOptions {
+  /** The element type of the result, in which elements are added up or multiplied. */
+  readonly dtype?: R;
+}
+
+/** Adds up or multiplies in a type that holds the result. */
+function totalled<R extends DType>(
+  action: string,
+  reducer: "Sum" | "Product",
+  x: Tensor,
+  options: SumOptions<R>,
+): Tensor<R> {
+  requireNumbers(x, action);
+  requireObject(options, "options", action);
+  const { dtype = sumResult(x.dtype), ...others } = options;
+  if (!isDType(dtype) || dtype === "bool" || dtype.startsWith("float8")) {
+    throw new TypeError(
+      `Cannot ${action} as options.dtype must be a type of ${NUMERIC}: it is ${
+        describeValue(dtype)
+      }`,
+    );
+  }
+  return reduce(summing(action, reducer, dtype), x, others) as Tensor as Tensor<R>;
+}
+
+/**
  * The sum. Integers and `bool` are added up as 64-bit integers, 16-bit floats as `float32`. The same
  * input always gives the same bits.
  *
  * @throws {RangeError} If an axis is out of range or repeats.
  * @category Reductions
  */
-export function sum<D extends DType>(
+export function sum<D extends DType, R extends DType = SumResult<D>>(
   x: Tensor<D>,
-  options: ReduceOptions & { readonly dtype?: never } = {},
-): Tensor<SumResult<D>> {
-  requireNumbers(x as Tensor, "sum");
-  const dtype = sumResult(x.dtype);
-  return reduce(summing("sum", "Sum", dtype), x as Tensor, options) as Tensor as Tensor<
-    SumResult<D>
-  >;
+  options: SumOptions<R> = {},
+): Tensor<R> {
+  return totalled("sum", "Sum", x as Tensor, options);
 }
 
 /**
  * The product, in the types of {@linkcode sum}.
  * @category Reductions
  */
-export function prod<D extends DType>(
+export function prod<D extends DType, R extends DType = SumResult<D>>(
   x: Tensor<D>,
-  options: ReduceOptions = {},
-): Tensor<SumResult<D>> {
-  requireNumbers(x as Tensor, "prod");
-  const dtype = sumResult(x.dtype);
-  return reduce(summing("prod", "Product", dtype), x as Tensor, options) as
-    & Tensor
-    & Tensor<SumResult<D>>;
+  options: SumOptions<R> = {},
+): Tensor<R> {
+  return totalled("prod", "Product", x as Tensor, options);
 }
 
 /**

@@ -150,6 +150,10 @@ Deno.test("Reductions have the element types of NumPy and do not overflow them",
   assertEquals([half.sum().dtype, await half.mean().item()], ["float16", 10_000]);
   assertEquals(await half.sum().item(), Infinity);
   assertEquals(await large.max().item(), 100);
+  const single = tensors.sum(large, { dtype: "float32" });
+  assertEquals([single.dtype, await single.item()], ["float32", 100_000]);
+  assertEquals(await tensors.sum(large, { dtype: "int8" }).item(), 100_000 % 256 - 256);
+  assertThrows(() => tensors.sum(large, { dtype: "bool" }), TypeError, "options.dtype must be");
   const truth = large.greater(5);
   assertEquals([truth.sum().dtype, await truth.sum().item()], ["int64", 1000n]);
 });
