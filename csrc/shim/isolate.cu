@@ -40,7 +40,7 @@ State& state() {
 }
 
 bool is_running(const UnfinishedWork& work) {
-  const RelaxedCapture relaxed;
+  const RelaxedQueries relaxed;
   status_of(cudaSetDevice(work.device));
   if (status_of(cudaEventQuery(work.end)) == cudaErrorNotReady) return true;
   status_of(cudaEventDestroy(work.end));
@@ -50,7 +50,7 @@ bool is_running(const UnfinishedWork& work) {
 bool is_running(int32_t handle) {
   try {
     const StreamUse stream = streams.use(handle);
-    const RelaxedCapture relaxed;
+    const RelaxedQueries relaxed;
     status_of(cudaSetDevice(stream->device));
     return status_of(cudaStreamQuery(stream->stream)) == cudaErrorNotReady;
   } catch (const Failure&) {
@@ -143,7 +143,7 @@ pthread_key_t end_key() {
 
 void remember_work(const Stream& stream) {
   if (thread_state.isolate == 0 || stream.adopted) return;
-  const RelaxedCapture relaxed;
+  const RelaxedQueries relaxed;
   status_of(cudaSetDevice(stream.device));
   if (status_of(cudaStreamQuery(stream.stream)) != cudaErrorNotReady) return;
   cudaEvent_t end = nullptr;

@@ -65,18 +65,30 @@ using GraphUse = HandleTable<Graph>::Use;
 
 extern HandleTable<Graph> graphs;
 
-// While it lives, this thread's calls neither fail because of a capture nor invalidate it: growing
-// and shrinking the memory of captured work, and the library's own queries.
+// While it lives, this thread's calls neither fail because of a capture nor invalidate it. For
+// calls outside of the capture: growing and shrinking the memory of captured work.
 class RelaxedCapture {
  public:
-  // Unchecked: a query has no caller to tell, and a call that fails for this reason says so itself.
-  RelaxedCapture() { status_of(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+  RelaxedCapture() { GS_CALL(cudaThreadExchangeStreamCaptureMode, &mode_); }
   RelaxedCapture(const RelaxedCapture&) = delete;
   RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+  // Not wrapped: what the thread was must be restored, so nothing may keep this from being made.
   ~RelaxedCapture() { status_of(cudaThreadExchangeStreamCaptureMode(&mode_)); }
 
  private:
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // from then on the thread's own
+};
+
+// The same for queries that the library makes by itself: they cannot fail.
+class RelaxedQueries {
+ public:
+  RelaxedQueries() { status_of(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+  RelaxedQueries(const RelaxedQueries&) = delete;
+  RelaxedQueries& operator=(const RelaxedQueries&) = delete;
+  ~RelaxedQueries() { status_of(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
 }  // namespace gridstride

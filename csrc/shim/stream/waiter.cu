@@ -37,7 +37,7 @@ void EventWaits::add(EventUse event, double ticket) {
 
 void EventWaits::next() {
   // The queries concern no capture, and must not invalidate one of another thread.
-  const RelaxedCapture relaxed;
+  const RelaxedQueries relaxed;
   std::unique_lock<std::mutex> lock(mutex_);
   for (std::chrono::microseconds pause = min_pause; !is_closed_;) {
     has_news_ = false;
