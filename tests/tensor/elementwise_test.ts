@@ -48,22 +48,11 @@ function checkFloats(dtype: DType, name: string, operands: readonly number[][]) 
 }
 
 Deno.test("Elementwise functions of floats are within their bounds of double precision", async () => {
-  // The wide types everywhere, the narrow ones where their code differs.
-  const narrow = [
-    "add",
-    "multiply",
-    "divide",
-    "exp",
-    "tanh",
-    "maximum",
-    "less",
-    "abs",
-    "remainder",
-  ];
+  // All in float32, and the others where their code differs; `gridstride validate` covers the rest.
+  const some = ["add", "multiply", "divide", "exp", "tanh", "maximum", "less", "abs", "remainder"];
   for (const dtype of ["float32", "float64", "float16", "bfloat16"] as const) {
-    const isWide = dtype === "float32" || dtype === "float64";
     const names = (table: object) =>
-      Object.keys(table).filter((it) => isWide || narrow.includes(it));
+      Object.keys(table).filter((it) => dtype === "float32" || some.includes(it));
     const checks = [
       ...names(UNARY).map((name) => checkFloats(dtype, name, VALUES.map((x) => [x]))),
       ...names(BINARY).map((name) => checkFloats(dtype, name, PAIRS)),
@@ -73,7 +62,7 @@ Deno.test("Elementwise functions of floats are within their bounds of double pre
 });
 
 Deno.test("Elementwise functions of integers are exact and wrap", async () => {
-  const tested = ["int8", "uint16", "int32", "int64", "uint64"] as const;
+  const tested = ["int8", "uint32", "int64"] as const;
   const checks = tested.flatMap((dtype) => {
     const { lowest, highest } = integerRange(dtype)!;
     const edges = [lowest, lowest + 1n, highest, highest - 1n, highest / 3n];
@@ -122,7 +111,7 @@ Deno.test("astype() converts between all element types, saturating", async () =>
     const x = tensor(from === "bool" ? [false, true] : values, { dtype: from, device });
     // All types to some, and float32 to all: each pair is a kernel of its own.
     const targets = DTYPES.filter((to) =>
-      from === "float32" || ["int8", "uint64", "float16", "bool"].includes(to)
+      from === "float32" || ["int8", "float16", "bool"].includes(to)
     );
     return targets.map((to) => {
       const result = x.astype(to);

@@ -117,28 +117,20 @@ __device__ __forceinline__ typename R::Value reduce_row(i64 n, typename R::Value
 #if defined(GS_BLOCK_FORM)
   constexpr int lanes = 32;
   constexpr i64 block = 4096 * lanes;
-  const auto fold = [&](i64 begin, i64 end, V(&sums)[lanes]) {
+  V total[lanes];
+  for (int j = 0; j < lanes; ++j) total[j] = first;
+  for (i64 begin = 0; begin < n; begin += block) {
+    const i64 end = begin + block < n ? begin + block : n;
+    V sums[lanes];
+    for (int j = 0; j < lanes; ++j) sums[j] = first;
     i64 i = begin;
-    if (end - begin >= lanes) {
-      GS_INDEPENDENT
-      for (int j = 0; j < lanes; ++j) sums[j] = f(begin + j);
-      i += lanes;
-    } else {
-      for (int j = 0; j < lanes; ++j) sums[j] = first;
-    }
     for (; i + lanes <= end; i += lanes) {
       GS_INDEPENDENT
       GS_UNROLLED
       for (int j = 0; j < lanes; ++j) sums[j] = R::merge(sums[j], f(i + j));
     }
     for (int j = 0; i + j < end; ++j) sums[j] = R::merge(sums[j], f(i + j));
-  };
-  V total[lanes];
-  fold(0, n < block ? n : block, total);
-  for (i64 begin = block; begin < n; begin += block) {
-    V sums[lanes];
-    fold(begin, begin + block < n ? begin + block : n, sums);
-    for (int j = 0; j < lanes; ++j) total[j] = R::merge(total[j], sums[j]);
+    for (int j = 0; j < lanes; ++j) total[j] = begin == 0 ? sums[j] : R::merge(total[j], sums[j]);
   }
   merge_lanes<R, lanes / 2>(total);
   return total[0];

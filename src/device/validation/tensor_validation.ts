@@ -13,6 +13,7 @@ import { matmul } from "../../tensor/linear_algebra.ts";
 import * as reductions from "../../tensor/reductions.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { Device } from "../device.ts";
+import { MATRIX_OPERATIONS } from "./matrix_operations.ts";
 import { BINARY, INTEGER, rounded, UNARY, unitsInLastPlace } from "./tensor_references.ts";
 import { RandomSource, storeNumbers } from "./validation_case.ts";
 
@@ -37,6 +38,8 @@ interface OperationCase {
   readonly operation: string;
   readonly dtype: DType;
   readonly bound: number;
+  /** Whether errors of results below 1 are measured in units of the last place of 1. */
+  readonly isCentred?: boolean;
   /** Starts the operation; the result compares it. */
   start(device: Device, random: RandomSource): { result: Tensor; expected: readonly number[] };
 }
@@ -164,7 +167,24 @@ function reductionCases(): OperationCase[] {
       return { result: matmul(x, x.transpose()) as Tensor, expected };
     },
   }));
-  return [...reduced, ...products];
+  const matrices = Object.entries(MATRIX_OPERATIONS).flatMap(([operation, own]) =>
+    own.dtypes.map((dtype): OperationCase => ({
+      operation,
+      dtype,
+      bound: own.bound,
+      isCentred: own.isCentred === true,
+      start(device, random) {
+        const values = numbers(dtype, ROWS * COLUMNS, random).map((x) => Math.abs(x) % 4);
+        const x = upload(device, dtype, values, [ROWS, COLUMNS]);
+        const rows = Array.from(
+          { length: ROWS },
+          (_, row) => values.slice(row * COLUMNS, (row + 1) * COLUMNS),
+        );
+        return { result: own.run(x), expected: own.reference(rows).flat() };
+      },
+    }))
+  );
+  return [...reduced, ...products, ...matrices];
 }
 
 const CASES = [...elementwiseCases(), ...reductionCases()];
@@ -221,7 +241,7 @@ export async function validateOperations(
   // Kernels compile in parallel, so some operations are started ahead.
   const ahead = 2 * navigator.hardwareConcurrency;
   const started: ReturnType<OperationCase["start"]>[] = [];
-  for (const [done, { operation, dtype, bound }] of work.entries()) {
+  for (const [done, { operation, dtype, bound, isCentred = false }] of work.entries()) {
     onProgress?.({ done, total: work.length, operation });
     while (started.length < Math.min(work.length, done + ahead)) {
       started.push(work[started.length]!.start(device, new RandomSource(seed + started.length)));
@@ -229,7 +249,11 @@ export async function validateOperations(
     const { result, expected } = started[done]!;
     const type = isFloatDType(result.dtype) ? result.dtype : "float64";
     const actual = [await result.toNested()].flat(3) as (number | bigint | boolean)[];
-    const errors = expected.map((value, at) => unitsInLastPlace(type, Number(actual[at]), value));
+    const errors = expected.map((value, at) => {
+      const error = unitsInLastPlace(type, Number(actual[at]), value);
+      return isCentred && Math.abs(value) < 1 ? error * Math.abs(value) : error;
+    });
+    if (actual.length !== expected.length) errors.push(Infinity);
     const maxError = errors.reduce((most, error) => Math.max(most, error), 0);
     rows.push({ operation, dtype, maxError, bound, passed: maxError <= bound });
     result.dispose();
