@@ -1,7 +1,6 @@
 // Joining, splitting, repeating and padding against loops in JavaScript, in both forms of kernels.
 
 import { assertEquals, assertThrows } from "@std/assert";
-import { DTYPES } from "../../mod.ts";
 import {
   concat,
   eye,
@@ -120,7 +119,9 @@ for (const [form, on] of forms) {
 
 Deno.test("Functions that move elements take every element type", async () => {
   const grid = Grid.mixed([3, 2], 2);
-  const checks = DTYPES.flatMap((dtype) => {
+  // One of each kind; `gridstride validate` has all types.
+  const types = ["float64", "bfloat16", "float8_e4m3", "int16", "bool"] as const;
+  const checks = types.flatMap((dtype) => {
     const x = grid.tensor(dtype, device);
     return [
       expect(concat([x, x]), new Grid([6, 2], [...grid.values, ...grid.values]), dtype),
