@@ -11,7 +11,7 @@ import { streamFor } from "../memory/buffer_copy.ts";
 import { cTypeOf, type DType, integerRange, isFloatDType } from "../memory/dtype.ts";
 import type { KernelArgument } from "../launch/signature/signature_types.ts";
 import type { Stream } from "../stream/stream.ts";
-import type { GeneratedKernel } from "./device_work.ts";
+import type { DeviceWork, GeneratedKernel } from "./device_work.ts";
 import { kernelName, type KernelText } from "./expression/kernel_text.ts";
 import {
   castNode,
@@ -52,8 +52,8 @@ export interface TensorOptions {
   readonly stream?: Stream;
 }
 
-/** Elements that a block of the block form takes; up to 16 times as many take as long. */
-const CHUNK = 16384;
+/** Elements that a block of the block form takes: half of a first-level cache of float32. */
+export const CHUNK = 16384;
 /** The edge of tiles, as `tile_size` in `map.cuh`, and tiles that a block of the block form takes. */
 const TILE = 32;
 const TILES = 16;
@@ -63,6 +63,13 @@ const BLOCK = 256;
 /** Elements that a CUDA thread takes before the grid is as large as useful. */
 const PER_THREAD = 4;
 const BLOCKS_PER_MULTIPROCESSOR = 32;
+
+/** The grid for elements that `map()` and its like take. */
+export function gridFor({ form, context }: DeviceWork, size: number, chunk: number) {
+  if (form === "block") return { grid: Math.ceil(size / chunk), block: 1 };
+  const most = context.info.multiprocessorCount * BLOCKS_PER_MULTIPROCESSOR;
+  return { grid: Math.min(Math.ceil(size / (BLOCK * PER_THREAD)), most), block: BLOCK };
+}
 
 /** Refuses values that are no tensors, or are freed. */
 export function requireTensor(value: unknown, name: string, action: string): Tensor {
@@ -239,10 +246,9 @@ function trace(
   return tracer.tensor(castNode(build(nodes), dtype), shape);
 }
 
-/** The classes of an operand's innermost strides: a repeated element, dense, or any stride. */
-function strideClass(strides: readonly number[]): string {
-  const inner = strides.at(-1)!;
-  return inner === 0 ? "0" : inner === 1 ? "1" : "s";
+/** The class of an innermost stride: a repeated element, dense, or any stride. */
+export function strideClass(stride: number): string {
+  return stride === 0 ? "0" : stride === 1 ? "1" : "s";
 }
 
 /** The C++ text of the element of an operand in a row of a space. */
@@ -402,7 +408,7 @@ export function runMap(
   else {
     const space = mergeDimensions(shape, operands.map((it) => broadcastStrides(it, shape)));
     rank = space.shape.length;
-    const kinds = space.strides.map(strideClass);
+    const kinds = space.strides.map((own) => strideClass(own.at(-1)!));
     classes = kinds.join("");
     extra = spaceArguments(space, kinds);
     cross = crossDimension(space);
@@ -440,7 +446,6 @@ export function runMap(
     );
   });
   const inner = extra.splice(0, [...classes].filter((kind) => kind === "s").length);
-  const { multiprocessorCount } = context.info;
   const chunk = cross < 0 ? CHUNK : work.form === "block" ? TILES : Math.ceil(count / 2 ** 31);
   const launchArguments: KernelArgument[] = [
     ...operands.map((operand) => storageOf(operand).buffer),
@@ -451,12 +456,10 @@ export function runMap(
     chunk,
     ...extra,
   ];
-  const grid = work.form === "block" || cross >= 0 ? Math.ceil(count / chunk) : Math.min(
-    Math.ceil(size / (BLOCK * PER_THREAD)),
-    multiprocessorCount * BLOCKS_PER_MULTIPROCESSOR,
-  );
-  const block = work.form === "block" ? 1 : BLOCK;
-  enqueueKernel(kernel, operands, [result], stream, { grid, block }, launchArguments);
+  const grid = cross < 0
+    ? gridFor(work, size, chunk)
+    : { grid: Math.ceil(count / chunk), block: work.form === "block" ? 1 : BLOCK };
+  enqueueKernel(kernel, operands, [result], stream, grid, launchArguments);
   return result;
 }
 

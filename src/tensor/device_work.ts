@@ -21,7 +21,7 @@ import {
   signatureOf,
   sourceOf,
 } from "./expression/kernel_text.ts";
-import type { TensorStorage } from "./storage.ts";
+import { type TensorStorage, waitFor } from "./storage.ts";
 
 /** A kernel of a device that is compiled on first use. */
 export class GeneratedKernel {
@@ -196,6 +196,8 @@ export class DeviceWork {
       this.#faults = DeviceBuffer.allocate(this.context, "int64", 2);
       this.#faults.copyFrom(new BigInt64Array(2));
     }
+    // They are allocated and cleared on the default stream.
+    waitFor(this.#faults.stream!, stream);
     this.#checked.push(operation);
     this.#checkedStreams.add(stream);
     return { faults: this.#faults, number: this.#checked.length };
@@ -215,10 +217,7 @@ export class DeviceWork {
     this.#checkedStreams.clear();
     this.#faults = undefined;
     try {
-      for (const other of streams) {
-        using done = other.record({ timing: false });
-        stream.wait(done);
-      }
+      for (const other of streams) waitFor(other, stream);
       const [number, value] = await faults.toArray({ stream });
       if (number !== 0n) throw checked[Number(number) - 1]!.error(value!);
     } finally {

@@ -11,6 +11,7 @@ import {
   enqueueKernel,
   newTensor,
   scalarTypesIn,
+  strideClass,
   type TensorOptions,
   withDense,
 } from "./apply.ts";
@@ -304,8 +305,6 @@ function rowSpace(
   };
 }
 
-const classOf = (stride: number) => stride === 0 ? "0" : stride === 1 ? "1" : "s";
-
 /** The number of parts of a row, which depends on nothing but the shape and the form. */
 function segmentsOf(jobs: number, steps: number, stepSize: number, form: KernelForm): number {
   if (jobs >= ENOUGH_JOBS) return 1;
@@ -354,7 +353,7 @@ export function runRows(
   const outerShape = shape.slice(0, shape.length - rowRank);
   const partial: RowProgram = segments === 1 ? program : partialProgram(only!);
   const threads = width <= WARP_COLUMNS && segments === 1 ? 32 : BLOCK;
-  const kinds = inner.strides.map(([stride]) => classOf(width === 1 ? 0 : stride!)).join("");
+  const kinds = inner.strides.map(([stride]) => strideClass(width === 1 ? 0 : stride!)).join("");
   const rank = outer.shape.length;
   const outputs = [
     ...partial.elements.map(({ dtype }) => newTensor(context, dtype, shape, stream)),
@@ -576,7 +575,7 @@ export function runColumns(
   const partShape = [...shape.slice(0, split[0]), segments, ...shape.slice(bounds[2])];
   const result = newTensor(context, type, segments === 1 ? kept : partShape, stream);
   if (sizeOf(kept) === 0) return result;
-  const kinds = parts[2]!.strides.map(([stride]) => classOf(stride!)).join("");
+  const kinds = parts[2]!.strides.map(([stride]) => strideClass(stride!)).join("");
   const types = tensors.map((tensor) => tensor.dtype);
   const program = { stages: [own], elements: [], results: [] };
   const rank = parts[0]!.shape.length;

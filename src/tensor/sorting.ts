@@ -11,6 +11,7 @@ import { bytesPerElement, cTypeOf, type DType } from "../memory/dtype.ts";
 import {
   applyExpression,
   applyOperation,
+  CHUNK,
   commonContext,
   commonType,
   copyOf,
@@ -26,7 +27,7 @@ import { take } from "./indexing.ts";
 import { denseStrides, requireAxis, shapeText } from "./layout.ts";
 import { type AxisOptions, concat } from "./manipulation.ts";
 import { type SumResult, sumResult } from "./promotion.ts";
-import { CHUNK, runTemplate } from "./templates.ts";
+import { runTemplate } from "./templates.ts";
 import { storageOf, type Tensor } from "./tensor.ts";
 
 /**

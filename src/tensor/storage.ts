@@ -4,12 +4,20 @@
  * @module
  */
 
+import { synchronizeDeviceSync } from "../ffi/native_device.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { DeviceBuffer, placeOfBuffer } from "../memory/device_buffer.ts";
 import type { DType } from "../memory/dtype.ts";
-import type { Stream } from "../stream/stream.ts";
+import { defaultStream, type Stream } from "../stream/stream.ts";
 import { DeviceWork } from "./device_work.ts";
+
+/** Makes later work of a stream wait for the work of another one so far. */
+export function waitFor(first: Stream, then: Stream): void {
+  if (first === then) return;
+  using done = first.record();
+  then.wait(done);
+}
 
 /** A buffer with the number of tensors that use it. */
 export class TensorStorage {
@@ -19,13 +27,12 @@ export class TensorStorage {
   pending = 0;
   /** The reason why an operation that wrote to it has failed. */
   failure: Error | undefined = undefined;
-  /** The stream of the last operation that wrote to it. */
-  stream: Stream;
+  #stream: Stream;
   #holders = 0;
 
   constructor(buffer: DeviceBuffer, stream: Stream) {
     this.buffer = buffer;
-    this.stream = stream;
+    this.#stream = stream;
     this.work = DeviceWork.of(buffer.context);
   }
 
@@ -42,6 +49,23 @@ export class TensorStorage {
 
   get context(): DeviceContext {
     return this.buffer.context;
+  }
+
+  /**
+   * The stream of the last operation that wrote to it. If that is disposed, its work is awaited, and
+   * it is the default stream.
+   */
+  get stream(): Stream {
+    if (this.#stream.disposed) {
+      const { context } = this;
+      synchronizeDeviceSync(context.library, context.ordinal);
+      this.#stream = defaultStream(context);
+    }
+    return this.#stream;
+  }
+
+  set stream(stream: Stream) {
+    this.#stream = stream;
   }
 
   /** Whether the memory is freed. */
@@ -67,8 +91,6 @@ export class TensorStorage {
 
   /** Makes later work of a stream wait for the last operation that wrote to this memory. */
   orderOn(stream: Stream): void {
-    if (this.stream === stream) return;
-    using written = this.stream.record({ timing: false });
-    stream.wait(written);
+    waitFor(this.stream, stream);
   }
 }

@@ -7,22 +7,9 @@
 import { cTypeOf, type DType } from "../memory/dtype.ts";
 import { isCapturing } from "../stream/running_captures.ts";
 import type { Stream } from "../stream/stream.ts";
-import { enqueueKernel } from "./apply.ts";
-import type { DeviceWork } from "./device_work.ts";
+import { CHUNK, enqueueKernel, gridFor } from "./apply.ts";
 import { kernelName, type KernelText } from "./expression/kernel_text.ts";
 import { storageOf, type Tensor } from "./tensor.ts";
-
-/** Elements that a block of the block form takes: half of a first-level cache. */
-export const CHUNK = 16384;
-const BLOCK = 256;
-const BLOCKS_PER_MULTIPROCESSOR = 32;
-
-/** The grid for elements that `map()` and its like take. */
-function gridFor({ form, context }: DeviceWork, size: number, chunk: number) {
-  if (form === "block") return { grid: Math.ceil(size / chunk), block: 1 };
-  const most = context.info.multiprocessorCount * BLOCKS_PER_MULTIPROCESSOR;
-  return { grid: Math.min(Math.ceil(size / BLOCK), most), block: BLOCK };
-}
 
 /** A kernel and its arguments. */
 export interface TemplateCall {

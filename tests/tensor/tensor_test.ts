@@ -188,6 +188,16 @@ Deno.test("Operations wait for kernels in order, also on other streams", async (
   assert(values.every((value, i) => Math.abs(value - expected[i]!) < 1e-4));
 });
 
+Deno.test("Tensors outlive the stream that wrote them", async () => {
+  const write = () => {
+    using stream = device.createStream();
+    return zeros([3], { device, stream });
+  };
+  assertEquals(await write().toNested(), [0, 0, 0]);
+  assertEquals(await write().add(1).toNested(), [1, 1, 1]);
+  assertEquals(Deno.inspect(write()).endsWith("[0. 0. 0.]"), true);
+});
+
 Deno.test("A captured operation needs a compiled kernel, and is repeated by its graph", async () => {
   const x = tensor([1, 2], { device });
   assertThrows(

@@ -24,8 +24,7 @@ struct Positions {
   __device__ __forceinline__ i64 find(i64 index) const {
     const i64 position = index < 0 ? index + extent : index;
     if (position >= 0 && position < extent) return position;
-    auto* const word = reinterpret_cast<unsigned long long*>(faults);
-    if (atomicCAS(word, 0ull, static_cast<unsigned long long>(operation)) == 0) faults[1] = index;
+    report(faults, operation, index);
     return -1;
   }
 };
