@@ -10,6 +10,8 @@ import { openDevice } from "./open_device.ts";
 provideDefaultDevice(openDevice);
 
 export * from "../tensor/mod.ts";
+export { DeviceFallback } from "./device_fallback.ts";
+export type { DeviceStatistics, Provider } from "./device_statistics.ts";
 export {
   type OperationRow,
   VALIDATED_OPERATIONS,
