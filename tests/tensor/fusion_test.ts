@@ -1,6 +1,7 @@
 // fuse(): the results of fused operations, which are those of single ones.
 
 import { device } from "../support/device.ts";
+import { forms } from "../support/tensor_forms.ts";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import {
@@ -139,4 +140,14 @@ Deno.test("fuse() copies operands whose strides are too many arguments for one k
   assertEquals(await f(x, ...pairs).toArray(), await expected.toArray());
   const many = Array.from({ length: 32 }, () => x);
   assertThrows(() => f(...many), RangeError, "32 operands and 0 numbers need 68");
+});
+
+Deno.test("fuse() rounds a product before it is added to", async () => {
+  const f = fuse((x: Tensor<"float32">, y: Tensor<"float32">) => x.multiply(x).subtract(y));
+  for (const on of forms.values()) {
+    // The square of 1 + 2^-12 is 1 + 2^-11 + 2^-24, and is rounded to 1 + 2^-11.
+    const x = zeros([40], { device: on }).add(1 + 2 ** -12);
+    const y = zeros([40], { device: on }).add(1 + 2 ** -11);
+    assertEquals([...await f(x, y).toArray()], Array(40).fill(0));
+  }
 });

@@ -3,8 +3,8 @@
  *
  * Problem: a generated kernel loads elements of up to 15 types, computes in C's own types, and
  * stores the result in its element type.
- * Mapping: the narrow floating types are computed as float; all others as they are. GS_FLOAT16,
- * GS_BFLOAT16 and GS_FLOAT8 say which headers a kernel needs: each costs compile time.
+ * Mapping: the narrow floating types are computed as float; all others as they are. GS_USES_FLOAT16,
+ * GS_USES_BFLOAT16 and GS_USES_FLOAT8 say which headers a kernel needs: each costs compile time.
  * Numerics: every operation on a narrow floating type rounds once to that type, so a fused kernel
  * has the results of its single operations. Products are not contracted to fused multiply-adds for
  * the same reason. Integer arithmetic wraps.
@@ -14,23 +14,26 @@
  */
 #pragma once
 
-#if defined(GS_FLOAT16)
+#if defined(GS_USES_FLOAT16)
 #include <cuda_fp16.h>
 #endif
-#if defined(GS_BFLOAT16)
+#if defined(GS_USES_BFLOAT16)
 #include <cuda_bf16.h>
 #endif
-#if defined(GS_FLOAT8)
+#if defined(GS_USES_FLOAT8)
 #include <cuda_fp8.h>
 #endif
 
-#if !defined(__CUDACC__) && defined(__clang__)
+#if defined(__CUDASIM__) && defined(__clang__)
 #pragma clang fp contract(off)
-#elif !defined(__CUDACC__)
+#elif defined(__CUDASIM__)
+#pragma GCC optimize("fp-contract=off")
+#if defined(GS_BLOCK_FORM)
 // Accumulators stay in registers only where short loops are unrolled.
-#pragma GCC optimize("O3,fp-contract=off")
+#pragma GCC optimize("O3")
 #if defined(GS_AVX512)
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
+#endif
 #endif
 #endif
 
@@ -122,21 +125,21 @@ __device__ __forceinline__ T store(V value) {
   return static_cast<T>(value);
 }
 
-#if defined(GS_FLOAT16)
+#if defined(GS_USES_FLOAT16)
 __device__ __forceinline__ float load(__half element) { return __half2float(element); }
 template <>
 __device__ __forceinline__ __half store<__half, float>(float value) {
   return __float2half_rn(value);
 }
 #endif
-#if defined(GS_BFLOAT16)
+#if defined(GS_USES_BFLOAT16)
 __device__ __forceinline__ float load(__nv_bfloat16 element) { return __bfloat162float(element); }
 template <>
 __device__ __forceinline__ __nv_bfloat16 store<__nv_bfloat16, float>(float value) {
   return __float2bfloat16_rn(value);
 }
 #endif
-#if defined(GS_FLOAT8)
+#if defined(GS_USES_FLOAT8)
 __device__ __forceinline__ float load(__nv_fp8_e4m3 element) { return static_cast<float>(element); }
 __device__ __forceinline__ float load(__nv_fp8_e5m2 element) { return static_cast<float>(element); }
 #endif

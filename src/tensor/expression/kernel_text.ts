@@ -81,9 +81,9 @@ export function sourceOf(text: KernelText, form: KernelForm): string {
   const flags = [
     ...(form === "block" ? ["GS_BLOCK_FORM"] : []),
     ...(form === "block" && hasWideVectors() ? ["GS_AVX512"] : []),
-    ...(dtypes.has("float16") ? ["GS_FLOAT16"] : []),
-    ...(dtypes.has("bfloat16") ? ["GS_BFLOAT16"] : []),
-    ...(dtypes.has("float8_e4m3") || dtypes.has("float8_e5m2") ? ["GS_FLOAT8"] : []),
+    ...(dtypes.has("float16") ? ["GS_USES_FLOAT16"] : []),
+    ...(dtypes.has("bfloat16") ? ["GS_USES_BFLOAT16"] : []),
+    ...(dtypes.has("float8_e4m3") || dtypes.has("float8_e5m2") ? ["GS_USES_FLOAT8"] : []),
   ];
   return [
     ...flags.map((flag) => `#define ${flag} 1`),
@@ -92,7 +92,9 @@ export function sourceOf(text: KernelText, form: KernelForm): string {
     ...vectorDeclarations(definitions + body),
     "using namespace gridstride::tensor;",
     definitions,
-    `extern "C" __global__ void ${signatureOf(text)} {`,
+    // A copy inlined into the host device's loop over threads would take as long to compile again, and
+    // its products would be contracted, because that loop is compiled with other options.
+    `extern "C" __global__ __attribute__((noinline)) void ${signatureOf(text)} {`,
     body,
     "}\n",
   ].join("\n");
