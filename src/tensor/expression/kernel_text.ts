@@ -4,6 +4,7 @@
  * @module
  */
 
+import ATTENTION from "../../../csrc/kernels/tensor/attention.cuh" with { type: "text" };
 import ELEMENT from "../../../csrc/kernels/tensor/element.cuh" with { type: "text" };
 import INDEX from "../../../csrc/kernels/tensor/index.cuh" with { type: "text" };
 import MAP from "../../../csrc/kernels/tensor/map.cuh" with { type: "text" };
@@ -19,6 +20,7 @@ const TEMPLATES = {
   index: [MAP, INDEX],
   sort: [MAP, SORT],
   random: [MAP, RANDOM],
+  attention: [MAP, ATTENTION],
 } as const;
 
 /** The way in which a kernel runs: a block is one thread with a loop, or it has CUDA threads. */

@@ -1,0 +1,196 @@
+/**
+ * Runs the kernels of attention: one over tiles of queries, and one that merges parts of the keys.
+ *
+ * @module
+ */
+
+import type { Stream } from "../../stream/stream.ts";
+import { newTensor } from "../apply.ts";
+import { broadcastStrides, type Shape, sizeOf } from "../layout.ts";
+import { runTemplate } from "../templates.ts";
+import { storageOf, type Tensor } from "../tensor.ts";
+
+/** Rows of a tile of queries: in general, and for few of them. */
+const TILE_ROWS = 64;
+const FEW_ROWS = 16;
+/** Keys of a tile, as `key_tile` in `attention.cuh`. */
+export const KEY_TILE = 64;
+/** Threads of a block, and how many of them share a row. */
+const THREADS = 128;
+const PER_ROW = 8;
+/** Keys are split if there are fewer blocks, and a part has at least so many keys. */
+const SPLIT = { block: { blocks: 64, keys: 512 }, threads: { blocks: 256, keys: 256 } } as const;
+/** A distance beyond all keys. */
+const FAR = 2 ** 40;
+
+/** Keys in the order of the tensor, of several sequences one after another, or in pages. */
+export type KeySource = "dense" | "ragged" | "paged";
+
+/** Tensors have the axes batch, head, row and element. A batch of extent 1 serves all. */
+export interface AttentionCall {
+  readonly action: string;
+  readonly source: KeySource;
+  readonly q: Tensor;
+  readonly k: Tensor;
+  readonly v: Tensor;
+  readonly out: Tensor;
+  /** The logarithms of the sums, without the last axis. */
+  readonly sums: Tensor | undefined;
+  readonly batches: number;
+  /** Of the longest sequence. */
+  readonly queries: number;
+  readonly keys: number;
+  readonly scale: number;
+  /** The distances of visible keys from the diagonal. */
+  readonly left: number;
+  readonly right: number;
+  readonly mask?: Tensor | undefined;
+  readonly blocks?: {
+    readonly mask: Tensor;
+    readonly rows: number;
+    readonly columns: number;
+  } | undefined;
+  /** See `attention_job()` in `attention.cuh`. */
+  readonly places?: {
+    readonly tensor: Tensor;
+    readonly width: number;
+    readonly page?: number;
+  };
+}
+
+/** The strides of batches, heads, rows and what follows. */
+function stridesOf({ shape, strides }: Tensor, batches: number): number[] {
+  return strides.map((stride, axis) => axis === 0 && shape[0] === 1 && batches > 1 ? 0 : stride);
+}
+
+/** The bits of a `float32`. */
+function bitsOf(value: number): number {
+  return new Uint32Array(Float32Array.of(value).buffer)[0]!;
+}
+
+/** Named numbers and the lines that assign them to members of `a`. */
+function membersOf(values: Readonly<Record<string, number | readonly number[]>>) {
+  const numbers: Record<string, number> = {};
+  const lines: string[] = [];
+  for (const [name, value] of Object.entries(values)) {
+    if (typeof value === "number") {
+      numbers[`a_${name}`] = value;
+      lines.push(`  a.${name} = a_${name};`);
+    } else {
+      value.forEach((each, at) => {
+        numbers[`a_${name}${at}`] = each;
+        lines.push(`  a.${name}[${at}] = a_${name}${at};`);
+      });
+    }
+  }
+  return { numbers, lines };
+}
+
+/** The width of heads of values that a kernel of CUDA threads is compiled for. */
+function columnsOf(valueSize: number): number {
+  return [64, 128, 256].find((width) => valueSize <= width)! / PER_ROW;
+}
+
+/** Runs attention on a stream; the tensors are checked. */
+export function runAttention(call: AttentionCall, stream: Stream): void {
+  const { action, source, q, k, v, out, sums, batches, queries, keys, mask, blocks, places } = call;
+  const { context } = q;
+  const { work } = storageOf(out);
+  const heads = k.shape[1]!;
+  const group = q.shape[1]! / heads;
+  const valueSize = v.shape[3]!;
+  const tileRows = queries * group <= FEW_ROWS ? FEW_ROWS : TILE_ROWS;
+  const tiles = Math.ceil(queries * group / tileRows);
+  const jobs = batches * heads * tiles;
+  const split = SPLIT[work.form];
+  const wanted = source === "ragged" || jobs === 0
+    ? 1
+    : Math.min(Math.ceil(split.blocks / jobs), Math.floor(keys / split.keys));
+  const partKeys = Math.max(1, Math.ceil(keys / Math.max(1, wanted) / KEY_TILE)) * KEY_TILE;
+  const parts = Math.max(1, Math.ceil(keys / partKeys));
+  const shape = [batches, q.shape[1]!, queries, valueSize];
+  const partOut = parts === 1
+    ? undefined
+    : newTensor(context, "float32", [parts, ...shape], stream) as Tensor;
+  const partSums = parts === 1
+    ? undefined
+    : newTensor(context, "float32", [parts, ...shape.slice(0, 3)], stream) as Tensor;
+  const partStrides = (tensor: Tensor) => [...tensor.strides.slice(1, 4), tensor.strides[0]!];
+  const stored = partSums ?? sums;
+  const target: Shape = [batches, q.shape[1]!, queries, keys];
+  const { numbers, lines } = membersOf({
+    heads,
+    group,
+    queries,
+    keys,
+    size: q.shape[3]!,
+    value_size: valueSize,
+    q: stridesOf(q, batches).slice(0, 3),
+    k: stridesOf(k, batches).slice(0, 3),
+    v: stridesOf(v, batches).slice(0, 3),
+    out: partOut === undefined ? stridesOf(out, batches).slice(0, 3) : partStrides(partOut),
+    sums: partSums !== undefined
+      ? partStrides(partSums)
+      : sums === undefined
+      ? []
+      : stridesOf(sums, batches),
+    mask: mask === undefined ? [] : broadcastStrides(mask, target),
+    blocks: blocks === undefined ? [] : broadcastStrides(blocks.mask, [
+      batches,
+      q.shape[1]!,
+      Math.ceil(queries / blocks.rows),
+      Math.ceil(keys / blocks.columns),
+    ]),
+    block_rows: blocks?.rows ?? 1,
+    block_columns: blocks?.columns ?? 1,
+    left: Math.min(call.left, FAR),
+    right: Math.min(call.right, FAR),
+    tiles,
+    parts,
+    part_keys: source === "ragged" ? Math.max(partKeys, keys) : partKeys,
+    page: places?.page ?? 1,
+    width: places?.width ?? 0,
+    scale: bitsOf(call.scale * Math.LOG2E),
+  });
+  runTemplate({
+    action,
+    template: "attention",
+    inputs: {
+      q,
+      k,
+      v,
+      ...(mask === undefined ? {} : { mask }),
+      ...(blocks === undefined ? {} : { blocks: blocks.mask }),
+      ...(places === undefined ? {} : { places: places.tensor }),
+    },
+    results: { out: partOut ?? out, ...(stored === undefined ? {} : { sums: stored }) },
+    numbers,
+    body: [
+      "  Attention a{};",
+      ...lines,
+      `  attention<Keys::${source}, ${tileRows}, ${
+        work.form === "block" ? 0 : columnsOf(valueSize)
+      }>(a, q, k, v,`,
+      `      ${mask === undefined ? "static_cast<const NoMask*>(nullptr)" : "mask"},`,
+      `      ${blocks === undefined ? "nullptr" : "blocks"}, ${
+        places === undefined ? "nullptr" : "places"
+      }, out, ${stored === undefined ? "nullptr" : "sums"});`,
+    ].join("\n"),
+    size: jobs * parts,
+    grid: { grid: jobs * parts, block: work.form === "block" ? 1 : THREADS },
+  }, stream);
+  if (partOut === undefined || partSums === undefined) return;
+  using values = partOut;
+  using logarithms = partSums;
+  runTemplate({
+    action: `${action} merge`,
+    template: "attention",
+    inputs: { part_out: values, part_sums: logarithms },
+    results: { out, ...(sums === undefined ? {} : { sums }) },
+    numbers: { parts, rows: sizeOf(shape.slice(0, 3)), columns: valueSize },
+    body: `  merge_attention(size, chunk, parts, rows, columns, part_out, part_sums, out, ${
+      sums === undefined ? "nullptr" : "sums"
+    });`,
+    size: sizeOf(shape),
+  }, stream);
+}
