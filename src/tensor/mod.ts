@@ -114,3 +114,10 @@ export {
   softmaxBackward,
   type SoftmaxOptions,
 } from "./softmax.ts";
+export {
+  attention,
+  type AttentionDType,
+  type AttentionOptions,
+  type AttentionResult,
+  type AttentionWindowOptions,
+} from "./attention/attention.ts";

@@ -213,8 +213,8 @@ __device__ __forceinline__ Lanes power_of_2(Lanes x) {
 
 // sums[r][v] += vectors[t][v] · factor(r, t) over t < count, with the sums in registers.
 template <int Rows, int Vectors, int Stride, typename Factor>
-__device__ __forceinline__ void accumulate(int count, const Lanes* vectors, Lanes (&sums)[Rows][Vectors],
-                                           Factor factor) {
+__device__ __forceinline__ void accumulate(int count, const Lanes* vectors,
+                                           Lanes (&sums)[Rows][Vectors], Factor factor) {
   for (int t = 0; t < count; ++t) {
     Lanes row[Vectors];
     GS_UNROLL
@@ -374,7 +374,9 @@ __device__ __forceinline__ void attention(const Attention& a, const T* q, const 
     }
     for (int group = 0; group < groups; ++group) {
       int j = 0;
-      for (; j + Tile::step <= count; j += Tile::step) tile.template score<Tile::step>(group, j, size);
+      for (; j + Tile::step <= count; j += Tile::step) {
+        tile.template score<Tile::step>(group, j, size);
+      }
       for (; j < count; ++j) tile.template score<1>(group, j, size);
     }
     if constexpr (has_mask) {

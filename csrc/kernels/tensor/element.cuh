@@ -3,8 +3,9 @@
  *
  * Problem: a generated kernel loads elements of up to 15 types, computes in C's own types, and
  * stores the result in its element type.
- * Mapping: the narrow floating types are computed as float; all others as they are. GS_USES_FLOAT16,
- * GS_USES_BFLOAT16 and GS_USES_FLOAT8 say which headers a kernel needs: each costs compile time.
+ * Mapping: the narrow floating types are computed as float; all others as they are.
+ * GS_USES_FLOAT16, GS_USES_BFLOAT16 and GS_USES_FLOAT8 say which headers a kernel needs: each costs
+ * compile time.
  * Numerics: every operation on a narrow floating type rounds once to that type, so a fused kernel
  * has the results of its single operations. Products are not contracted to fused multiply-adds for
  * the same reason. Integer arithmetic wraps.

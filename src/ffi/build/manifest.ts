@@ -152,6 +152,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/kernels/spin.cuh",
   "csrc/kernels/sum.cu",
   "csrc/kernels/sum.cuh",
+  "csrc/kernels/tensor/attention.cuh",
   "csrc/kernels/tensor/element.cuh",
   "csrc/kernels/tensor/index.cuh",
   "csrc/kernels/tensor/map.cuh",

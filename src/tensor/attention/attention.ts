@@ -19,7 +19,10 @@ import { shapeText } from "../layout.ts";
 import type { Tensor } from "../tensor.ts";
 import { KEY_TILE, runAttention } from "./attention_kernel.ts";
 
-/** The element types of {@linkcode attention}. */
+/**
+ * The element types of {@linkcode attention}.
+ * @category Attention
+ */
 export type AttentionDType = "float32" | "float16" | "bfloat16";
 const DTYPES: readonly AttentionDType[] = ["float32", "float16", "bfloat16"];
 /** The longest head, as `max_head` in `attention.cuh`. */
@@ -27,8 +30,7 @@ const MAX_HEAD = 256;
 const MAX_LENGTH = 2 ** 31 - 1 - KEY_TILE;
 
 /**
- * Options of {@linkcode attentionVariableLength} and {@linkcode decodeAttention}, and some of those
- * of {@linkcode attention}.
+ * Options of all kinds of attention.
  * @category Attention
  */
 export interface AttentionWindowOptions extends TensorOptions {
@@ -72,6 +74,7 @@ export interface AttentionOptions extends AttentionWindowOptions {
  * @category Attention
  */
 export interface AttentionResult<D extends AttentionDType> {
+  /** As without `logSumExp`. */
   readonly output: Tensor<D>;
   /** The shape of the output without its last axis; −∞ for a query that sees no key. */
   readonly logSumExp: Tensor<"float32">;
@@ -227,6 +230,10 @@ export function attention<D extends AttentionDType>(
   v: Tensor<D>,
   options: AttentionOptions & { readonly logSumExp: true },
 ): AttentionResult<D>;
+/**
+ * Attention without the logarithms of the sums.
+ * @category Attention
+ */
 export function attention<D extends AttentionDType>(
   q: Tensor<D>,
   k: Tensor<D>,

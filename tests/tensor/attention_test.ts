@@ -1,0 +1,160 @@
+// attention() against double precision, in both forms of kernels.
+
+import { assertThrows } from "@std/assert";
+import {
+  attention,
+  type AttentionOptions,
+  type Tensor,
+  tensor,
+  zeros,
+} from "../../src/device/tensor.ts";
+import { device } from "../support/device.ts";
+import { expectClose, numbers, reference, type Score } from "../support/attention_reference.ts";
+import { forms, Grid } from "../support/tensor_forms.ts";
+
+/** Extents: batch, heads, heads of keys, queries, keys, sizes of heads of keys and of values. */
+type Extents = readonly [number, number, number, number, number, number, number];
+
+function operands([batch, heads, keyHeads, queries, keys, size, valueSize]: Extents) {
+  return [
+    numbers([batch, heads, queries, size], 1),
+    numbers([batch, keyHeads, keys, size], 2),
+    numbers([batch, keyHeads, keys, valueSize], 3),
+  ] as const;
+}
+
+for (const [form, on] of forms) {
+  /** Runs attention with the logarithms of sums, and compares both with the reference. */
+  const check = (
+    extents: Extents,
+    options: AttentionOptions,
+    score?: Score,
+    dtype: "float32" | "float16" | "bfloat16" = "float32",
+  ) => {
+    const grids = operands(extents);
+    const [q, k, v] = grids.map((it) => it.tensor(dtype, on));
+    const wanted = reference(...grids, score);
+    const { output, logSumExp } = attention(q!, k!, v!, { ...options, logSumExp: true });
+    const bound = { float32: 4e-6, float16: 1e-3, bfloat16: 8e-3 }[dtype];
+    return Promise.all([
+      expectClose(output as Tensor, wanted.output, `${extents} ${dtype}`, bound),
+      expectClose(logSumExp as Tensor, wanted.sums, `sums of ${extents}`),
+    ]);
+  };
+
+  Deno.test(`attention() is causal, windowed and grouped at any length (${form})`, async () => {
+    const visible = (extents: Extents, before: number, after: number): Score => (_b, _h, i, j) => {
+      const distance = j - (i + extents[4] - extents[3]);
+      return distance >= -before && distance <= after ? 0 : -Infinity;
+    };
+    const shapes: Extents[] = [
+      [2, 4, 2, 70, 131, 40, 33],
+      [1, 6, 2, 33, 64, 64, 64],
+      [1, 3, 1, 65, 65, 7, 1],
+      [1, 1, 1, 90, 50, 32, 32],
+      [1, 2, 2, 40, 1, 16, 5],
+    ];
+    await Promise.all(shapes.flatMap((extents) => [
+      check(extents, {}),
+      check(extents, { causal: true }, visible(extents, Infinity, 0)),
+      check(extents, { window: [9, 3] }, visible(extents, 9, 3)),
+      check(extents, { window: [70, Infinity], causal: true }, visible(extents, 70, 0)),
+    ]));
+  });
+
+  Deno.test(`attention() merges parts of the keys of few queries (${form})`, async () => {
+    const extents: Extents = [1, 6, 2, 2, 1601, 24, 16];
+    const causal: Score = (_b, _h, i, j) => j <= i + 1599 ? 0 : -Infinity;
+    await Promise.all([
+      check(extents, {}),
+      check(extents, { causal: true }, causal),
+      check(
+        extents,
+        { causal: true, window: [3, 0] },
+        (b, h, i, j) => j >= i + 1596 ? causal(b, h, i, j) : -Infinity,
+      ),
+    ]);
+  });
+
+  Deno.test(`attention() takes masks, and gives zeros for hidden rows (${form})`, async () => {
+    const extents: Extents = [2, 2, 1, 70, 150, 12, 8];
+    const flags = Grid.of(
+      [2, 1, 70, 150],
+      ([b, , i, j]) => i === 3 || (i! * 7 + j! * 5 + b!) % 3 === 0 ? 0 : 1,
+    );
+    const added = numbers([2, 1, 150], 5);
+    const blocks = Grid.of([2, 3], ([i, j]) => i === 0 ? Number(j !== 1) : Number(j === 1));
+    const inBlock: Score = (_b, _h, i, j) =>
+      blocks.at([Math.floor(i / 64), Math.floor(j / 64)]) === 1 ? 0 : -Infinity;
+    const blockMask = { mask: blocks.tensor("bool", on), blockSize: 64 };
+    await Promise.all([
+      check(
+        extents,
+        { mask: flags.tensor("bool", on) as Tensor },
+        (b, _h, i, j) => flags.at([b, 0, i, j]) === 1 ? 0 : -Infinity,
+      ),
+      check(
+        extents,
+        { mask: added.tensor("float32", on) as Tensor, blockMask },
+        (b, h, i, j) => added.at([h, 0, j]) + inBlock(b, h, i, j),
+      ),
+    ]);
+  });
+
+  Deno.test(`attention() takes views, narrow types and wide heads (${form})`, async () => {
+    const grids = operands([2, 2, 2, 20, 30, 256, 200]);
+    const [q, k, v] = grids.map((it) => [...it.views("bfloat16", on)]);
+    const wanted = reference(...grids).output;
+    await Promise.all([
+      ...q!.map((view, at) =>
+        expectClose(
+          attention(view, k!.at(-1 - at)!, v![at]!) as Tensor,
+          wanted,
+          `view ${at}`,
+          8e-3,
+        )
+      ),
+      check([1, 1, 1, 3, 9, 64, 64], {}, undefined, "float16"),
+    ]);
+  });
+}
+
+Deno.test("attention() gives zeros without keys, and nothing without queries", async () => {
+  const [q, k, v] = operands([1, 2, 1, 3, 0, 4, 5]).map((it) => it.tensor("float32", device));
+  const { output, logSumExp } = attention(q!, k!, v!, { logSumExp: true });
+  await expectClose(output as Tensor, Grid.of([1, 2, 3, 5], () => 0), "output");
+  await expectClose(logSumExp as Tensor, Grid.of([1, 2, 3], () => -Infinity), "sums");
+  const empty = operands([1, 2, 1, 0, 7, 4, 5]).map((it) => it.tensor("float32", device));
+  await expectClose(
+    attention(empty[0]!, empty[1]!, empty[2]!) as Tensor,
+    new Grid([1, 2, 0, 5], []),
+    "no queries",
+  );
+});
+
+Deno.test("attention() names wrong operands and options", () => {
+  const [q, k, v] = operands([1, 4, 2, 3, 5, 8, 8]).map((it) => it.tensor("float32", device));
+  const flags = tensor([[true]], { device });
+  const [half, whole] = (["float16", "int32"] as const).map((it) =>
+    zeros(k!.shape, { device, dtype: it })
+  );
+  const cases: [() => unknown, string][] = [
+    [() => attention(q!, k!, v!.slice([{}, { stop: 1 }])), "equally many heads"],
+    [() => attention(q!.slice([{}, { stop: 3 }]), k!, v!), "which divide those of q: q has 3"],
+    [() => attention(q!, k!.slice([{}, {}, {}, { stop: 4 }]), v!), "one size: they have 8 and 4"],
+    [() => attention(q!, k!, v!.slice([{}, {}, { stop: 4 }])), "k and v one length"],
+    [() => attention(q!.at(0), k!, v!), "q must have the axes [batch, heads, length, headSize]"],
+    [() => attention(q!, half as never, v!), "float32, float16, float32"],
+    [() => attention(whole as never, k!, v!), "q must be float32 or float16"],
+    [() => attention(q!, k!, v!, { window: [1, -1] }), "options.window must be two integers"],
+    [() => attention(q!, k!, v!, { causal: 1 as never }), "options.causal must be true or false"],
+    [() => attention(q!, k!, v!, { scale: NaN }), "options.scale must be a finite number"],
+    [() => attention(q!, k!, v!, { mask: q as Tensor }), "must broadcast to (1, 4, 3, 5)"],
+    [() => attention(q!, k!, v!, { casual: true } as never), "casual"],
+    [
+      () => attention(q!, k!, v!, { blockMask: { mask: flags, blockSize: 100 } as never }),
+      "options.blockMask.blockSize must be a multiple of 64: it is 100",
+    ],
+  ];
+  for (const [call, message] of cases) assertThrows(call, Error, message);
+});
