@@ -42,6 +42,14 @@ export const MEMORY_POOL_SIZE_VARIABLE = "CUDA_MEMORY_POOL_SIZE";
 /** The variable with the most bytes of compiled kernels to keep. */
 export const CACHE_SIZE_VARIABLE = "GRIDSTRIDE_CACHE_SIZE";
 
+/** The variable with the vector instructions of tensor kernels on the host device. */
+export const HOST_VECTORS_VARIABLE = "GRIDSTRIDE_HOST_VECTORS";
+
+const VECTOR_SETS = ["avx512-vnni", "avx512", "avx2", "neon", "portable"] as const;
+
+/** Vector instructions of a processor; `portable` is those of its family's base. */
+export type VectorSet = (typeof VECTOR_SETS)[number];
+
 const VISIBLE_VARIABLE = "CUDA_VISIBLE_DEVICES";
 const VISIBLE_GRAMMAR =
   "ordinals or uuids (GPU-…, MIG-…) separated by commas, or -1 or nothing for none";
@@ -195,6 +203,12 @@ export class Environment {
   /** `GRIDSTRIDE_SIMULATE`: whether tensor kernels run as CUDA threads on the host device. */
   get simulate(): boolean {
     return this.#flag("GRIDSTRIDE_SIMULATE");
+  }
+
+  /** `GRIDSTRIDE_HOST_VECTORS`: the vector instructions of tensor kernels on the host device. */
+  get hostVectors(): VectorSet | undefined {
+    const parse = (value: string) => VECTOR_SETS.find((set) => set === value);
+    return this.#parse(HOST_VECTORS_VARIABLE, VECTOR_SETS.join(", "), parse);
   }
 
   /** `CUDA_LAUNCH_BLOCKING`: whether every launch waits for its kernel. */

@@ -29,6 +29,7 @@ const VARIABLES: Readonly<Record<Accessor, string>> = {
   hostThreads: "GRIDSTRIDE_HOST_THREADS",
   kernelTimeout: "GRIDSTRIDE_KERNEL_TIMEOUT",
   simulate: "GRIDSTRIDE_SIMULATE",
+  hostVectors: "GRIDSTRIDE_HOST_VECTORS",
   visibleDevices: "CUDA_VISIBLE_DEVICES",
   deviceOrder: "CUDA_DEVICE_ORDER",
   launchBlocking: "CUDA_LAUNCH_BLOCKING",
@@ -60,6 +61,7 @@ const READ: Readonly<Record<Accessor, Readonly<Record<string, unknown>>>> = {
   fake: { none: { kind: "none" } },
   strict: { "1": true, "0": false },
   simulate: { "1": true, "0": false },
+  hostVectors: { avx2: "avx2", portable: "portable" },
   log: {
     debug: { level: "debug", categories: new Map() },
     "memory=off,ffi.call=trace": {
@@ -111,6 +113,7 @@ const REFUSED: Readonly<Partial<Record<Accessor, readonly string[]>>> = {
   visibleDevices: ["a", "0,,1", "0;1"],
   deviceOrder: ["pci_bus_id"],
   launchBlocking: ["yes"],
+  hostVectors: ["", "AVX2", "avx"],
   memoryFraction: ["", "0", "0.0", "-0.5", "1.0001", "90%", "1e-1", "NaN", "."],
   memoryPoolSize: ["", "0", "2 GB", "1.5G", "8192T"],
   memoryPoolTrim: ["", "yes", "TRUE", "2"],

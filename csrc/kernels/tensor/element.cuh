@@ -27,12 +27,17 @@
 
 #if defined(__CUDASIM__) && defined(__clang__)
 #pragma clang fp contract(off)
+// clang++ has no pragma for the functions that follow.
+#undef GS_AVX512
+#undef GS_VNNI
 #elif defined(__CUDASIM__)
 #pragma GCC optimize("fp-contract=off")
 #if defined(GS_BLOCK_FORM)
 // Accumulators stay in registers only where short loops are unrolled.
 #pragma GCC optimize("O3")
-#if defined(GS_AVX512)
+#if defined(GS_VNNI)
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,prefer-vector-width=512")
+#elif defined(GS_AVX512)
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
 #endif
 #endif

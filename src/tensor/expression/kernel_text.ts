@@ -13,6 +13,7 @@ import REDUCE from "../../../csrc/kernels/tensor/reduce.cuh" with { type: "text"
 import SORT from "../../../csrc/kernels/tensor/sort.cuh" with { type: "text" };
 import type { DType } from "../../memory/dtype.ts";
 import { vectorDeclarations } from "./operations.ts";
+import { vectorMacros } from "./vector_set.ts";
 
 const TEMPLATES = {
   map: [MAP],
@@ -53,36 +54,12 @@ export function signatureOf({ name, parameters }: KernelText): string {
   return `${name}(${parameters.join(", ")})`;
 }
 
-let wideVectors: boolean | undefined;
-
-/** Whether the processor has vectors of 512 bits, as far as the program may know. */
-function hasWideVectors(): boolean {
-  if (wideVectors !== undefined) return wideVectors;
-  const path = "/proc/cpuinfo";
-  wideVectors = false;
-  // Without permission a read would ask the user.
-  const { state } = Deno.permissions.querySync({ name: "read", path });
-  if (Deno.build.os !== "linux" || Deno.build.arch !== "x86_64" || state !== "granted") {
-    return false;
-  }
-  try {
-    const flags = /^flags\s*:(.*)$/m.exec(Deno.readTextFileSync(path))?.[1]?.split(" ") ?? [];
-    wideVectors = ["f", "bw", "dq", "vl"].every((part) => flags.includes(`avx512${part}`));
-  } catch (error) {
-    // The narrower vectors do as well. Deno protects the path from programs without all permissions.
-    if (!(error instanceof Deno.errors.NotCapable || error instanceof Deno.errors.NotFound)) {
-      throw error;
-    }
-  }
-  return wideVectors;
-}
-
 /** The whole source. */
 export function sourceOf(text: KernelText, form: KernelForm): string {
   const { dtypes, template, definitions = "", body } = text;
   const flags = [
     ...(form === "block" ? ["GS_BLOCK_FORM"] : []),
-    ...(form === "block" && hasWideVectors() ? ["GS_AVX512"] : []),
+    ...(form === "block" ? vectorMacros() : []),
     ...(dtypes.has("float16") ? ["GS_USES_FLOAT16"] : []),
     ...(dtypes.has("bfloat16") ? ["GS_USES_BFLOAT16"] : []),
     ...(dtypes.has("float8_e4m3") || dtypes.has("float8_e5m2") ? ["GS_USES_FLOAT8"] : []),

@@ -1,0 +1,53 @@
+// The vector instructions of generated kernels on the host device.
+
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { EnvironmentError } from "../../src/ffi/granted_environment.ts";
+import { sourceOf } from "../../src/tensor/expression/kernel_text.ts";
+import { hostVectors } from "../../src/tensor/expression/vector_set.ts";
+
+const VARIABLE = "GRIDSTRIDE_HOST_VECTORS";
+
+function withVectors<T>(value: string | undefined, run: () => T): T {
+  const before = Deno.env.get(VARIABLE);
+  const set = (text: string | undefined) =>
+    text === undefined ? Deno.env.delete(VARIABLE) : Deno.env.set(VARIABLE, text);
+  set(value);
+  try {
+    return run();
+  } finally {
+    set(before);
+  }
+}
+
+Deno.test("hostVectors() follows GRIDSTRIDE_HOST_VECTORS downwards, and refuses sets that the processor lacks", () => {
+  const widest = withVectors(undefined, hostVectors);
+  assertEquals(withVectors(widest, hostVectors), widest);
+  assertEquals(withVectors("portable", hostVectors), "portable");
+  const foreign = Deno.build.arch === "x86_64" ? "neon" : "avx2";
+  const error = assertThrows(() => withVectors(foreign, hostVectors), EnvironmentError);
+  assert(error.message.includes(`the processor has no ${foreign}`), error.message);
+  assert(error.allowed.startsWith(widest) && error.allowed.endsWith("portable"), error.allowed);
+});
+
+Deno.test("sourceOf() defines the macros of the vector set in the block form alone", () => {
+  const text = {
+    name: "k",
+    template: "map",
+    dtypes: new Set<never>(),
+    parameters: [],
+    body: "",
+  } as const;
+  const defines = (set: string | undefined, form: "block" | "threads") =>
+    withVectors(set, () => sourceOf(text, form)).match(/^#define GS_(PORTABLE|AVX512|VNNI)\b/gm);
+  assertEquals(defines("portable", "block"), ["#define GS_PORTABLE"]);
+  assertEquals(defines("portable", "threads"), null);
+  const own = withVectors(undefined, hostVectors);
+  assertEquals(
+    defines(undefined, "block")?.length ?? 0,
+    {
+      "avx512-vnni": 2,
+      avx512: 1,
+      portable: 1,
+    }[own as string] ?? 0,
+  );
+});
