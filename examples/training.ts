@@ -23,7 +23,8 @@ import {
   zeros,
 } from "jsr:@gridstride/cuda/tensor";
 
-type Matrix = Tensor<"float32">;
+/** A matrix of float32. */
+export type Matrix = Tensor<"float32">;
 
 const [FEATURES, HIDDEN, BATCH, RATE] = [4, 32, 8192, 1];
 
@@ -54,23 +55,33 @@ const descend = fuse((weights: Matrix, gradient: Matrix) =>
   weights.subtract(gradient.multiply(RATE / BATCH))
 );
 
-interface Network {
+/** The weights of both layers. */
+export interface Network {
   first: Matrix;
   second: Matrix;
 }
 
 /** The hidden values and the score, positive for flights that are probably late. */
-function forward({ first, second }: Network, x: Matrix) {
+export function forward({ first, second }: Network, x: Matrix) {
   const hidden = matmul(x, first).tanh();
   return { hidden, score: matmul(hidden, second) };
 }
 
-/** One step of gradient descent: the loss before it, and the network after it. */
-function step(network: Network, x: Matrix, late: Matrix): Network & { loss: Matrix } {
+/**
+ * One step of gradient descent: the loss before it, and the network after it. If the weights are
+ * rounded, the gradients are those at the rounded weights.
+ */
+function step(
+  network: Network,
+  x: Matrix,
+  late: Matrix,
+  rounded: (weights: Matrix) => Matrix,
+): Network & { loss: Matrix } {
   return tidy(() => {
-    const { hidden, score } = forward(network, x);
+    const [first, second] = [rounded(network.first), rounded(network.second)];
+    const { hidden, score } = forward({ first, second }, x);
     const error = scoreGradient(score, late);
-    const passed = hiddenGradient(matmul(error, network.second.transpose()), hidden);
+    const passed = hiddenGradient(matmul(error, second.transpose()), hidden);
     return {
       loss: logistic(score, late),
       first: descend(network.first, matmul(x.transpose(), passed)),
@@ -95,45 +106,69 @@ function drawCurve(losses: readonly number[]): string {
   return chart.outerHTML;
 }
 
-/** Trains; the loss of each step, and of all flights at the end, and the share sorted correctly. */
-export async function train(
-  steps: number,
-): Promise<{ losses: number[]; loss: number; accuracy: number }> {
-  const data = readFlights();
-  const count = data.late.length;
-  using inputs = fromTypedArray(data.inputs, [count, FEATURES]);
-  using late = fromTypedArray(data.late, [count, 1]);
-  let network: Network = {
-    // Spread over both signs; a fixed start makes runs comparable.
-    first: linspace(-2, 2, FEATURES * HIDDEN).multiply(37).sin().reshape([FEATURES, HIDDEN]),
+/** The inputs and results of all flights, on the device. */
+export function loadFlights(): { inputs: Matrix; late: Matrix } {
+  const { inputs, late } = readFlights();
+  return {
+    inputs: fromTypedArray(inputs, [late.length, FEATURES]),
+    late: fromTypedArray(late, [late.length, 1]),
+  };
+}
+
+/** A network before its training; a fixed start makes runs comparable. */
+export function startNetwork(): Network {
+  return {
+    // Spread over both signs.
+    first: tidy(() =>
+      linspace(-2, 2, FEATURES * HIDDEN).multiply(37).sin().reshape([FEATURES, HIDDEN])
+    ),
     second: zeros([HIDDEN, 1]),
   };
+}
+
+/**
+ * Trains a network, which ends, and returns its successor and the loss of each step.
+ *
+ * @param rounded Rounds the weights before each use.
+ */
+export async function train(
+  start: Network,
+  { inputs, late }: { inputs: Matrix; late: Matrix },
+  steps: number,
+  rounded: (weights: Matrix) => Matrix = (weights) => weights,
+): Promise<{ network: Network; losses: number[] }> {
+  let network = start;
   const losses: Matrix[] = [];
   for (let at = 0; at < steps; at++) {
-    const start = at * BATCH % (count - BATCH);
+    const start = at * BATCH % (late.shape[0]! - BATCH);
     const rows = [{ start, stop: start + BATCH }];
     using x = inputs.slice(rows);
     using target = late.slice(rows);
-    const { loss, ...next } = step(network, x, target);
+    const { loss, ...next } = step(network, x, target, rounded);
     Object.values(network).forEach((weights) => weights.dispose());
     losses.push(loss);
     network = next;
   }
-  const { right, total } = tidy(() => {
-    const { score } = forward(network, inputs);
-    return { right: sum(score.greater(0).equal(late.greater(0.5))), total: logistic(score, late) };
-  });
-  return {
-    losses: await Promise.all(losses.map((loss) => loss.item())),
-    loss: await total.item(),
-    accuracy: Number(await right.item()) / count,
-  };
+  return { network, losses: await Promise.all(losses.map((loss) => loss.item())) };
+}
+
+/** The loss of the scores of all flights, and the share sorted correctly. */
+export async function evaluate(
+  score: Matrix,
+  late: Matrix,
+): Promise<{ loss: number; accuracy: number }> {
+  using loss = logistic(score, late);
+  using right = tidy(() => sum(score.greater(0).equal(late.greater(0.5))));
+  return { loss: await loss.item(), accuracy: Number(await right.item()) / late.size };
 }
 
 if (import.meta.main) {
   const steps = Number(Deno.args[0] ?? 300);
   const begun = performance.now();
-  const { losses, loss, accuracy } = await train(steps);
+  const flightsOnDevice = loadFlights();
+  const { network, losses } = await train(startNetwork(), flightsOnDevice, steps);
+  const { score } = tidy(() => forward(network, flightsOnDevice.inputs));
+  const { loss, accuracy } = await evaluate(score, flightsOnDevice.late);
   const seconds = (performance.now() - begun) / 1000;
   await Deno.mkdir("build", { recursive: true });
   await Deno.writeTextFile("build/training.svg", drawCurve(losses));

@@ -163,7 +163,8 @@ function describeValidation(device: string, rows: readonly ValidationRow[]): str
 
 /** One line for each operation: its element types, the error nearest to its bound, and failures. */
 function describeOperations(rows: readonly OperationRow[]): string {
-  const lines = [...Map.groupBy(rows, ({ operation }) => operation)].map(([operation, own]) => {
+  const nameOf = ({ operation, variant = "" }: OperationRow) => `${operation} ${variant}`;
+  const lines = [...Map.groupBy(rows, nameOf)].map(([operation, own]) => {
     const failed = own.filter(({ passed }) => !passed);
     const share = ({ maxError, bound }: OperationRow) => maxError / Math.max(bound, 0.01);
     const worst = own.reduce((a, b) => share(b) > share(a) ? b : a);
@@ -171,7 +172,7 @@ function describeOperations(rows: readonly OperationRow[]): string {
       ? "exact"
       : `${worst.maxError.toFixed(2)} of ${worst.bound} ULP`;
     const types = `${own.length} types`;
-    const text = `${operation.padEnd(14)}${types.padEnd(10)}${figures}`;
+    const text = `${operation.padEnd(26)}${types.padEnd(10)}${figures}`;
     return failed.length === 0
       ? `✓ ${text}`
       : red(`✗ ${text} (${failed.map(({ dtype }) => dtype).join(", ")})`);
@@ -198,8 +199,8 @@ computation in TypeScript. The first run compiles the kernels of the operations.
     "--operations <NAMES>": 'tensor operations, such as "add,exp"; "none" for none ["all"]',
   },
   details: `With --json: { kernels, operations }: arrays of { kernel, device, dtype, size, maxError,
-bound, passed, fake } and of { operation, dtype, maxError, bound, passed }, whose errors are in
-units of the last place.
+bound, passed, fake } and of { operation, variant, dtype, maxError, bound, passed }, whose errors
+are in units of the last place.
 
 Exit code 1 if an error exceeds its bound.`,
   async run(invocation) {

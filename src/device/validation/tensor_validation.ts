@@ -14,6 +14,7 @@ import * as reductions from "../../tensor/reductions.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { Device } from "../device.ts";
 import { MATRIX_OPERATIONS } from "./matrix_operations.ts";
+import { PRODUCT_OPERATIONS } from "./product_operations.ts";
 import { BINARY, INTEGER, rounded, UNARY, unitsInLastPlace } from "./tensor_references.ts";
 import { RandomSource, storeNumbers } from "./validation_case.ts";
 
@@ -24,6 +25,8 @@ import { RandomSource, storeNumbers } from "./validation_case.ts";
 export interface OperationRow {
   /** The operation. */
   readonly operation: string;
+  /** The kernel or the option, if the operation has several: `"causal"` of `attention`. */
+  readonly variant?: string;
   /** The element type of the operands. */
   readonly dtype: DType;
   /** The largest error, in units of the last place of the result's type; 0 where exact. */
@@ -36,6 +39,7 @@ export interface OperationRow {
 
 interface OperationCase {
   readonly operation: string;
+  readonly variant?: string;
   readonly dtype: DType;
   readonly bound: number;
   /** Whether errors of results below 1 are measured in units of the last place of 1. */
@@ -167,9 +171,12 @@ function reductionCases(): OperationCase[] {
       return { result: matmul(x, x.transpose()) as Tensor, expected };
     },
   }));
-  const matrices = Object.entries(MATRIX_OPERATIONS).flatMap(([operation, own]) =>
-    own.dtypes.map((dtype): OperationCase => ({
+  const all = Object.entries({ ...MATRIX_OPERATIONS, ...PRODUCT_OPERATIONS });
+  const matrices = all.flatMap(([name, own]) => {
+    const [operation, variant] = name.split(" ") as [string, string?];
+    return own.dtypes.map((dtype): OperationCase => ({
       operation,
+      ...(variant === undefined ? {} : { variant }),
       dtype,
       bound: own.bound,
       isCentred: own.isCentred === true,
@@ -182,8 +189,8 @@ function reductionCases(): OperationCase[] {
         );
         return { result: own.run(x), expected: own.reference(rows).flat() };
       },
-    }))
-  );
+    }));
+  });
   return [...reduced, ...products, ...matrices];
 }
 
@@ -241,21 +248,22 @@ export async function validateOperations(
   // Kernels compile in parallel, so some operations are started ahead.
   const ahead = 2 * navigator.hardwareConcurrency;
   const started: ReturnType<OperationCase["start"]>[] = [];
-  for (const [done, { operation, dtype, bound, isCentred = false }] of work.entries()) {
+  for (const [done, { bound, isCentred = false, start: _, ...named }] of work.entries()) {
+    const { operation } = named;
     onProgress?.({ done, total: work.length, operation });
     while (started.length < Math.min(work.length, done + ahead)) {
       started.push(work[started.length]!.start(device, new RandomSource(seed + started.length)));
     }
     const { result, expected } = started[done]!;
     const type = isFloatDType(result.dtype) ? result.dtype : "float64";
-    const actual = [await result.toNested()].flat(3) as (number | bigint | boolean)[];
+    const actual = [await result.toNested()].flat(4) as (number | bigint | boolean)[];
     const errors = expected.map((value, at) => {
       const error = unitsInLastPlace(type, Number(actual[at]), value);
       return isCentred && Math.abs(value) < 1 ? error * Math.abs(value) : error;
     });
     if (actual.length !== expected.length) errors.push(Infinity);
     const maxError = errors.reduce((most, error) => Math.max(most, error), 0);
-    rows.push({ operation, dtype, maxError, bound, passed: maxError <= bound });
+    rows.push({ ...named, maxError, bound, passed: maxError <= bound });
     result.dispose();
   }
   return rows;

@@ -1,0 +1,22 @@
+import { device } from "../support/device.ts";
+import { assertEquals, assertRejects } from "@std/assert";
+import { VALIDATED_OPERATIONS, validateOperations } from "../../src/device/tensor.ts";
+import { PRODUCT_OPERATIONS } from "../../src/device/validation/product_operations.ts";
+
+Deno.test("validateOperations() compares every variant of an operation with its reference", async () => {
+  const names = Object.keys(PRODUCT_OPERATIONS);
+  const operations = [...new Set(names.map((name) => name.split(" ")[0]!))];
+  assertEquals(operations.filter((name) => !VALIDATED_OPERATIONS.includes(name)), []);
+  const rows = await validateOperations(device, { operations });
+  assertEquals(rows.filter(({ passed }) => !passed), []);
+  const ran = rows.map(({ operation, variant }) => [operation, variant].join(" ").trim());
+  assertEquals(names.filter((name) => !ran.includes(name)), []);
+});
+
+Deno.test("validateOperations() refuses an unknown operation", async () => {
+  await assertRejects(
+    () => validateOperations(device, { operations: ["sine"] }),
+    RangeError,
+    'one is "sine"',
+  );
+});
