@@ -11,6 +11,7 @@ import { displayAs } from "../ffi/display.ts";
 import { logger } from "../ffi/logging.ts";
 import { labelOf } from "../hardware/device_context.ts";
 import { CompilerUnavailableError } from "../launch/compile/compile_error.ts";
+import { hostVectors } from "../tensor/expression/vector_set.ts";
 import { storageOf, Tensor } from "../tensor/tensor.ts";
 import { Device } from "./device.ts";
 import { DeviceStatistics, OperationRecorder, type Provider } from "./device_statistics.ts";
@@ -112,7 +113,9 @@ export class DeviceFallback implements Disposable {
 
   /** The instructions that the device runs: `"cuda"`, or the vector instructions of the processor. */
   get provider(): Provider {
-    return this.device.info.kind === "cuda" ? "cuda" : "portable";
+    if (this.device.info.kind === "cuda") return "cuda";
+    const vectors = hostVectors();
+    return vectors === "avx512-vnni" ? "avx512" : vectors;
   }
 
   /**

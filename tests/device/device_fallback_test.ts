@@ -166,6 +166,22 @@ Deno.test("run() leaves a device that an earlier fault has lost, but throws the 
   ]);
 });
 
+Deno.test("provider names the vector instructions of a host device", async () => {
+  const program = `
+    import { openDevice } from "@gridstride/cuda";
+    import { DeviceFallback } from "@gridstride/cuda/tensor";
+    using runner = new DeviceFallback({ device: openDevice("host") });
+    console.log(runner.provider, runner.stats().provider);`;
+  const narrow = { GRIDSTRIDE_HOST_VECTORS: "portable", GRIDSTRIDE_DEVICE: undefined };
+  const { code, stdout, stderr } = await runProgram(program, { environment: narrow });
+  assertEquals([code, stderr, stdout], [0, "", "portable portable\n"]);
+  if (info.kind === "cuda" || Deno.build.arch !== "x86_64" || Deno.build.os !== "linux") return;
+  using runner = new DeviceFallback({ device });
+  const flags = await Deno.readTextFile("/proc/cpuinfo");
+  const own = / avx512vl\b/.test(flags) ? "avx512" : / avx2\b/.test(flags) ? "avx2" : "portable";
+  assertEquals(runner.provider, own);
+});
+
 Deno.test("DeviceStatistics has shares, averages and a summary, 0 without operations", () => {
   const recorder = new OperationRecorder();
   const stats = () => new DeviceStatistics("cuda:0", "host:0", "cuda", recorder);
