@@ -97,13 +97,11 @@ export async function runProgram(
   }
 }
 
-/**
- * Checks the types of programs given as text, in one process.
- *
- * @param sources The programs by the name that errors call them by.
- * @returns The errors; empty if there are none.
- */
-export async function typeErrors(sources: ReadonlyMap<string, string>): Promise<string> {
+/** Writes programs given as text to files, in a directory that lasts as long as `use`. */
+async function withPrograms<Result>(
+  sources: ReadonlyMap<string, string>,
+  use: (files: string[]) => Promise<Result>,
+): Promise<Result> {
   const directory = await Deno.makeTempDir();
   try {
     const files = await Promise.all([...sources].map(async ([name, source]) => {
@@ -111,14 +109,44 @@ export async function typeErrors(sources: ReadonlyMap<string, string>): Promise<
       await Deno.writeTextFile(file, await resolvePackage(source));
       return file;
     }));
+    return await use(files);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+/**
+ * Runs programs given as text one after the other in one process, because a process for each takes
+ * a second.
+ *
+ * @param sources The programs by the name that errors call them by.
+ */
+export function runPrograms(
+  sources: ReadonlyMap<string, string>,
+  options: SubprocessOptions = {},
+): Promise<SubprocessResult> {
+  return withPrograms(sources, (files) => {
+    const imports = files.map((file) =>
+      `console.error(${JSON.stringify(file)});\nawait import(${JSON.stringify(file)});\n`
+    );
+    return runProgram(`${imports.join("")}console.log("all have run");\nDeno.exit();`, options);
+  });
+}
+
+/**
+ * Checks the types of programs given as text, in one process.
+ *
+ * @param sources The programs by the name that errors call them by.
+ * @returns The errors; empty if there are none.
+ */
+export function typeErrors(sources: ReadonlyMap<string, string>): Promise<string> {
+  return withPrograms(sources, async (files) => {
     const { success, stderr } = await new Deno.Command(Deno.execPath(), {
       args: ["check", "--quiet", `--config=${repositoryPath("deno.json")}`, ...files],
       env: { NO_COLOR: "1" },
     }).output();
     return success ? "" : new TextDecoder().decode(stderr);
-  } finally {
-    await Deno.remove(directory, { recursive: true });
-  }
+  });
 }
 
 /** Runs the command line. */

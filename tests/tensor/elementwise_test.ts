@@ -49,8 +49,8 @@ function checkFloats(dtype: DType, name: string, operands: readonly number[][]) 
 
 Deno.test("Elementwise functions of floats are within their bounds of double precision", async () => {
   // All in float32, and the others where their code differs; `gridstride validate` covers the rest.
-  const some = ["add", "multiply", "divide", "exp", "tanh", "maximum", "less", "abs", "remainder"];
-  for (const dtype of ["float32", "float64", "float16", "bfloat16"] as const) {
+  const some = ["add", "divide", "exp", "maximum", "less", "remainder"];
+  for (const dtype of ["float32", "float64", "bfloat16"] as const) {
     const names = (table: object) =>
       Object.keys(table).filter((it) => dtype === "float32" || some.includes(it));
     const checks = [
@@ -62,7 +62,7 @@ Deno.test("Elementwise functions of floats are within their bounds of double pre
 });
 
 Deno.test("Elementwise functions of integers are exact and wrap", async () => {
-  const tested = ["int8", "uint32", "int64"] as const;
+  const tested = ["int8", "uint64"] as const;
   const checks = tested.flatMap((dtype) => {
     const { lowest, highest } = integerRange(dtype)!;
     const edges = [lowest, lowest + 1n, highest, highest - 1n, highest / 3n];
@@ -109,10 +109,8 @@ Deno.test("astype() converts between all element types, saturating", async () =>
         : Number.isInteger(x) && BigInt(x) >= range.lowest && BigInt(x) <= range.highest
     ).map((x) => isFloatDType(from) ? rounded(from, x) : x);
     const x = tensor(from === "bool" ? [false, true] : values, { dtype: from, device });
-    // All types to some, and float32 to all: each pair is a kernel of its own.
-    const targets = DTYPES.filter((to) =>
-      from === "float32" || ["int8", "float16", "bool"].includes(to)
-    );
+    // All types to one, and float32 to all: each pair is a kernel of its own.
+    const targets = DTYPES.filter((to) => from === "float32" || to === "int8");
     return targets.map((to) => {
       const result = x.astype(to);
       return async () => {
