@@ -121,3 +121,6 @@ export {
   type AttentionResult,
   type AttentionWindowOptions,
 } from "./attention/attention.ts";
+export { attentionVariableLength } from "./attention/variable_length.ts";
+export { decodeAttention, PagedCache, type PagedCacheOptions } from "./attention/paged_cache.ts";
+export { rotaryEmbedding, type RotaryOptions } from "./attention/rotary.ts";

@@ -26,7 +26,7 @@ import { KEY_TILE, runAttention } from "./attention_kernel.ts";
 export type AttentionDType = "float32" | "float16" | "bfloat16";
 const DTYPES: readonly AttentionDType[] = ["float32", "float16", "bfloat16"];
 /** The longest head, as `max_head` in `attention.cuh`. */
-const MAX_HEAD = 256;
+export const MAX_HEAD = 256;
 const MAX_LENGTH = 2 ** 31 - 1 - KEY_TILE;
 
 /**

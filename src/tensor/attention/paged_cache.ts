@@ -1,0 +1,362 @@
+/**
+ * Keys and values of growing sequences in pages, and attention to them.
+ *
+ * @module
+ */
+
+import { checkInteger, refuseOption } from "../../ffi/arguments.ts";
+import { describeValue } from "../../ffi/describe_value.ts";
+import type { DeviceContext } from "../../hardware/device_context.ts";
+import { streamFor } from "../../memory/buffer_copy.ts";
+import { commonContext, newTensor, requireDType, type TensorOptions } from "../apply.ts";
+import { type CreationOptions, fromTypedArray, placeOf } from "../creation.ts";
+import { shapeText } from "../layout.ts";
+import { runTemplate } from "../templates.ts";
+import type { Tensor } from "../tensor.ts";
+import {
+  type AttentionDType,
+  type AttentionResult,
+  type AttentionWindowOptions,
+  checkWindow,
+  contiguousHeads,
+  logSumTensor,
+  MAX_HEAD,
+  requireHeads,
+  requireNames,
+  requireOperands,
+  WINDOW_NAMES,
+} from "./attention.ts";
+import { runAttention } from "./attention_kernel.ts";
+
+/**
+ * Options of {@linkcode PagedCache}.
+ * @category Attention
+ */
+export interface PagedCacheOptions<D extends AttentionDType> extends CreationOptions<D> {
+  /** The number of pages, which are allocated at once. */
+  readonly pages: number;
+  /** Positions of a page; 16 by default. */
+  readonly pageSize?: number;
+  /** Heads of keys and values. */
+  readonly heads: number;
+  /** Elements of a head of keys. */
+  readonly headSize: number;
+  /** Elements of a head of values; as of keys by default. */
+  readonly valueSize?: number;
+}
+
+const SIZES = ["pages", "pageSize", "heads", "headSize", "valueSize"];
+
+interface Sequence {
+  length: number;
+  pages: readonly number[];
+}
+
+/** The lengths and the pages of sequences, a row for each. */
+let tableOf: <D extends AttentionDType>(
+  cache: PagedCache<D>,
+  sequences: readonly number[],
+  action: string,
+) => {
+  readonly table: Int32Array<ArrayBuffer>;
+  readonly width: number;
+  readonly keys: number;
+};
+
+/**
+ * Keys and values of growing sequences, in pages that sequences take as they grow and give back when
+ * they are removed (Kwon et al., "Efficient memory management for large language model serving with
+ * PagedAttention", 2023).
+ *
+ * @typeParam D The element type.
+ *
+ * @example
+ * ```ts
+ * import { decodeAttention, ones, PagedCache } from "@gridstride/cuda/tensor";
+ *
+ * using cache = new PagedCache({ pages: 8, heads: 1, headSize: 4 });
+ * const sequence = cache.add();
+ * using row = ones([1, 1, 1, 4]);
+ * cache.append([sequence], row, row);
+ * using y = decodeAttention(row, cache, [sequence]);
+ * console.log(await y.toNested(), cache.lengthOf(sequence)); // [ [ [ [ 1, 1, 1, 1 ] ] ] ] 1
+ * ```
+ * @category Attention
+ */
+export class PagedCache<D extends AttentionDType = "float32"> implements Disposable {
+  /** [pages, pageSize, heads, headSize]. */
+  readonly keys: Tensor<D>;
+  /** [pages, pageSize, heads, valueSize]. */
+  readonly values: Tensor<D>;
+  readonly #sequences = new Map<number, Sequence>();
+  readonly #free: number[];
+  #next = 0;
+
+  static {
+    tableOf = (cache, numbers, action) => {
+      const sequences = numbers.map((number) => cache.#sequence(number, action));
+      const width = 1 + Math.max(0, ...sequences.map(({ pages }) => pages.length));
+      const table = new Int32Array(sequences.length * width);
+      sequences.forEach(({ length, pages }, row) => table.set([length, ...pages], row * width));
+      return { table, width, keys: Math.max(0, ...sequences.map(({ length }) => length)) };
+    };
+  }
+
+  /**
+   * Allocates the pages.
+   *
+   * @throws {RangeError} If a number is out of range.
+   */
+  constructor(options: PagedCacheOptions<D>) {
+    const action = "make a cache";
+    requireNames(options, ["device", "dtype", "stream", ...SIZES], action);
+    const { pages, pageSize = 16, heads, headSize, valueSize = headSize } = options;
+    const dtype = options.dtype ?? "float32" as D;
+    if (!["float32", "float16", "bfloat16"].includes(dtype)) {
+      refuseOption(TypeError, action, "dtype", "float32, float16 or bfloat16", dtype);
+    }
+    checkInteger(pageSize, "options.pageSize", action, 1, 2 ** 16);
+    checkInteger(pages, "options.pages", action, 1, Math.floor((2 ** 31 - 2 ** 16) / pageSize));
+    checkInteger(heads, "options.heads", action, 1, 2 ** 16);
+    checkInteger(headSize, "options.headSize", action, 1, MAX_HEAD);
+    checkInteger(valueSize, "options.valueSize", action, 1, MAX_HEAD);
+    const context: DeviceContext = placeOf(options, action);
+    this.keys = newTensor(context, dtype, [pages, pageSize, heads, headSize], options.stream);
+    this.values = newTensor(context, dtype, [pages, pageSize, heads, valueSize], options.stream);
+    this.#free = Array.from({ length: pages }, (_, page) => pages - 1 - page);
+  }
+
+  #sequence(number: number, action: string): Sequence {
+    const sequence = this.#sequences.get(number);
+    if (sequence !== undefined) return sequence;
+    throw new RangeError(
+      `Cannot ${action} as sequences must be numbers that add() returned: one is ${
+        describeValue(number)
+      }`,
+    );
+  }
+
+  /** The number of pages that no sequence has. */
+  get freePages(): number {
+    return this.#free.length;
+  }
+
+  /** Adds an empty sequence, and returns its number. */
+  add(): number {
+    this.#sequences.set(this.#next, { length: 0, pages: [] });
+    return this.#next++;
+  }
+
+  /**
+   * The number of keys of a sequence.
+   *
+   * @throws {RangeError} If there is no such sequence.
+   */
+  lengthOf(sequence: number): number {
+    return this.#sequence(sequence, "query the length").length;
+  }
+
+  /**
+   * Removes a sequence. Its pages are free for later operations.
+   *
+   * @throws {RangeError} If there is no such sequence.
+   */
+  remove(sequence: number): void {
+    this.#free.push(...this.#sequence(sequence, "remove a sequence").pages.toReversed());
+    this.#sequences.delete(sequence);
+  }
+
+  /**
+   * Adds equally many keys and values to the ends of sequences.
+   *
+   * @param sequences Numbers that `add()` returned, each once.
+   * @param k [sequences, heads, new keys, headSize].
+   * @param v [sequences, heads, new keys, valueSize].
+   * @throws {RangeError} If shapes do not fit, or too few pages are free. Nothing is added then.
+   * @throws {TypeError} If the element types are not the cache's.
+   */
+  append(
+    sequences: readonly number[],
+    k: Tensor<D>,
+    v: Tensor<D>,
+    options: TensorOptions = {},
+  ): void {
+    const action = "append to a cache";
+    requireNames(options, ["stream"], action);
+    const all = requireSequences(sequences, action).map((it) => this.#sequence(it, action));
+    const [, pageSize, heads] = this.keys.shape as [number, number, number];
+    const tokens = k?.shape?.[2] ?? 0;
+    const pairs = Object.entries({ k, v }).map(([name, given]) => {
+      const pool = name === "k" ? this.keys : this.values;
+      const tensor = requireDType(given, name, [pool.dtype], action);
+      const wanted = [all.length, heads, tokens, pool.shape[3]!];
+      if (tensor.rank === 4 && wanted.every((extent, axis) => tensor.shape[axis] === extent)) {
+        return [tensor, pool as Tensor] as const;
+      }
+      throw new RangeError(
+        `Cannot ${action} as ${name} must have the shape ${shapeText(wanted)}: it has ${
+          shapeText(tensor.shape)
+        }`,
+      );
+    });
+    const context = commonContext(action, pairs.flat());
+    const stream = streamFor(context, options.stream);
+    const grown = all.map(({ length }) => Math.ceil((length + tokens) / pageSize));
+    const needed = all.reduce((sum, { pages }, row) => sum + grown[row]! - pages.length, 0);
+    if (needed > this.freePages) {
+      throw new RangeError(
+        `Cannot ${action} as enough pages must be free: it needs ${needed} of ${this.freePages}`,
+      );
+    }
+    if (tokens === 0 || all.length === 0) return;
+    const taken = this.#free.slice(this.freePages - needed);
+    const pagesOf = all.map(({ pages }, row) => [
+      ...pages,
+      ...Array.from({ length: grown[row]! - pages.length }, () => taken.pop()!),
+    ]);
+    const slots = all.flatMap(({ length }, row) =>
+      Array.from({ length: tokens }, (_, token) => {
+        const at = length + token;
+        return pagesOf[row]![Math.floor(at / pageSize)]! * pageSize + at % pageSize;
+      })
+    );
+    using places = fromTypedArray(Int32Array.from(slots), [slots.length], {
+      device: this.keys,
+      stream,
+    });
+    for (const [x, out] of pairs) {
+      const [s0, s1, s2, s3] = x.strides as [number, number, number, number];
+      const width = x.shape[3]!;
+      runTemplate({
+        action: "append",
+        template: "map",
+        inputs: { x, places: places as Tensor },
+        results: { out },
+        numbers: { rows: slots.length * heads, heads, tokens, width, s0, s1, s2, s3 },
+        body: `  Space<2, 1> space{{rows, width}, {{1}, {0}}};
+  map(space, size, chunk, [=](const i64* at, i64 i) {
+    const i64 row = at[0] / heads;
+    const i64 from = row / tokens * s0 + at[0] % heads * s1 + row % tokens * s2;
+    out[(places[row] * heads + at[0] % heads) * width + i] = x[from + i * s3];
+  });`,
+        size: x.size,
+      }, stream);
+    }
+    this.#free.length -= needed;
+    all.forEach((sequence, row) => {
+      sequence.length += tokens;
+      sequence.pages = pagesOf[row]!;
+    });
+  }
+
+  /** Whether the memory is freed. */
+  get disposed(): boolean {
+    return this.keys.disposed;
+  }
+
+  /** Frees the memory. */
+  [Symbol.dispose](): void {
+    this.keys.dispose();
+    this.values.dispose();
+  }
+}
+
+/** Refuses anything but different numbers. */
+function requireSequences(sequences: unknown, action: string): readonly number[] {
+  if (Array.isArray(sequences) && new Set(sequences).size === sequences.length) return sequences;
+  throw new TypeError(
+    `Cannot ${action} as sequences must be an array of different numbers: it is ${
+      describeValue(sequences)
+    }`,
+  );
+}
+
+/** The pages as one batch of positions for each head. */
+function asBatch(pool: Tensor): Tensor {
+  using flat = pool.reshape([-1, ...pool.shape.slice(2)]);
+  using headsFirst = flat.permute([1, 0, 2]);
+  return headsFirst.expandDims(0);
+}
+
+/**
+ * {@linkcode attention} of new queries to cached keys and values. Append their own keys before: the
+ * last query is beside the last key. If there are few queries, several blocks share the keys of a
+ * sequence.
+ *
+ * @param q [sequences, heads, new queries, headSize]; the cache's heads divide `heads`.
+ * @param sequences Numbers that `cache.add()` returned, each once.
+ * @param options `causal` is true by default. `logSumExp`: also returns the logarithms of the sums.
+ * @returns [sequences, heads, new queries, valueSize].
+ * @throws {RangeError} If shapes do not fit, or there is no such sequence.
+ * @throws {TypeError} If the element type is not the cache's.
+ * @category Attention
+ */
+export function decodeAttention<D extends AttentionDType>(
+  q: Tensor<D>,
+  cache: PagedCache<D>,
+  sequences: readonly number[],
+  options: AttentionWindowOptions & { readonly logSumExp: true },
+): AttentionResult<D>;
+/**
+ * Attention to cached keys without the logarithms of the sums.
+ * @category Attention
+ */
+export function decodeAttention<D extends AttentionDType>(
+  q: Tensor<D>,
+  cache: PagedCache<D>,
+  sequences: readonly number[],
+  options?: AttentionWindowOptions & { readonly logSumExp?: false },
+): Tensor<D>;
+export function decodeAttention<D extends AttentionDType>(
+  q: Tensor<D>,
+  cache: PagedCache<D>,
+  sequences: readonly number[],
+  options: AttentionWindowOptions & { readonly logSumExp?: boolean } = {},
+): Tensor<D> | AttentionResult<D> {
+  const action = "decodeAttention";
+  requireNames(options, WINDOW_NAMES, action);
+  if (!(cache instanceof PagedCache)) {
+    throw new TypeError(
+      `Cannot ${action} as cache must be a PagedCache: it is ${describeValue(cache)}`,
+    );
+  }
+  using k = asBatch(cache.keys as Tensor);
+  using v = asBatch(cache.values as Tensor);
+  const axes = "[sequences, heads, length, headSize]";
+  requireOperands(q, k, v, 4, axes, action);
+  const [batches, heads, queries, size] = q.shape as [number, number, number, number];
+  const valueSize = v.shape[3]!;
+  requireHeads(heads, k.shape[1]!, v.shape[1]!, [size, k.shape[3]!, valueSize], action);
+  const numbers = requireSequences(sequences, action);
+  if (numbers.length !== batches) {
+    throw new RangeError(
+      `Cannot ${action} as sequences must be as many as the batches of q: they are ` +
+        `${numbers.length} and ${batches}`,
+    );
+  }
+  const limits = checkWindow({ ...options, causal: options.causal ?? true }, size, action);
+  const { table, width, keys } = tableOf(cache, numbers, action);
+  const context = commonContext(action, [q as Tensor, k]);
+  const stream = streamFor(context, options.stream);
+  const out = newTensor(context, q.dtype, [batches, heads, queries, valueSize], stream);
+  const sums = logSumTensor(options.logSumExp, out as Tensor, options, action);
+  if (out.size > 0) {
+    using own = contiguousHeads([q as Tensor], options);
+    using tensor = fromTypedArray(table, [table.length], { device: q, stream }) as Tensor;
+    runAttention({
+      action,
+      source: "paged",
+      q: own.heads[0]!,
+      k,
+      v,
+      out: out as Tensor,
+      sums,
+      batches,
+      queries,
+      keys,
+      ...limits,
+      places: { tensor, width, page: cache.keys.shape[1]! },
+    }, stream);
+  }
+  return sums === undefined ? out : { output: out, logSumExp: sums as Tensor as Tensor<"float32"> };
+}
