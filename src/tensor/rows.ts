@@ -352,8 +352,10 @@ export function runRows(
   const segments = isSplittable ? segmentsOf(rows, width, 1, work.form) : 1;
   const outerShape = shape.slice(0, shape.length - rowRank);
   const partial: RowProgram = segments === 1 ? program : partialProgram(only!);
-  const threads = width <= WARP_COLUMNS && segments === 1 ? 32 : BLOCK;
-  const kinds = inner.strides.map(([stride]) => strideClass(width === 1 ? 0 : stride!)).join("");
+  // The block form has one thread, and a row of one element any stride: no kernel for each.
+  const isShort = width <= WARP_COLUMNS && segments === 1;
+  const threads = work.form === "block" || isShort ? 32 : BLOCK;
+  const kinds = inner.strides.map(([stride]) => strideClass(width === 1 ? 1 : stride!)).join("");
   const rank = outer.shape.length;
   const outputs = [
     ...partial.elements.map(({ dtype }) => newTensor(context, dtype, shape, stream)),

@@ -42,6 +42,9 @@ const REFERENCES: Readonly<Record<string, (group: Values) => number>> = {
   std: (group) => Math.sqrt(squares(group) / group.length),
 };
 
+/** One of each kind of kernel; the others take every third case, as each case is a kernel or more. */
+const THOROUGH = ["sum", "max", "argmax", "variance"];
+
 type Reduction = (x: Tensor, options?: object) => Tensor;
 const reductionOf = (name: string) => (tensors as unknown as Record<string, Reduction>)[name]!;
 
@@ -76,7 +79,9 @@ Deno.test("Reductions equal those in double precision along all axes", async () 
     [[1], [0]],
   ];
   const checks = Object.entries(REFERENCES).flatMap(([name, reference]) =>
-    cases.filter(([, axes]) => !name.startsWith("arg") || axes.length === 1).map(
+    cases.filter(([, axes], at) =>
+      (!name.startsWith("arg") || axes.length === 1) && (THOROUGH.includes(name) || at % 3 === 0)
+    ).map(
       ([shape, axes]) => {
         const values = pattern(shape.reduce((product, extent) => product * extent, 1))
           .map((x) => name === "prod" ? 1 + x / 1000 : x);
