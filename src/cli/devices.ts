@@ -171,7 +171,7 @@ function describeOperations(rows: readonly OperationRow[]): string {
     const figures = worst.maxError === 0
       ? "exact"
       : `${worst.maxError.toFixed(2)} of ${worst.bound} ULP`;
-    const types = `${own.length} types`;
+    const types = own.length === 1 ? own[0]!.dtype : `${own.length} types`;
     const text = `${operation.padEnd(26)}${types.padEnd(10)}${figures}`;
     return failed.length === 0
       ? `✓ ${text}`

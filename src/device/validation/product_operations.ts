@@ -5,6 +5,9 @@
  */
 
 import { attention } from "../../tensor/attention/attention.ts";
+import { decodeAttention, PagedCache } from "../../tensor/attention/paged_cache.ts";
+import { rotaryEmbedding } from "../../tensor/attention/rotary.ts";
+import { attentionVariableLength } from "../../tensor/attention/variable_length.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { MatrixOperation } from "./matrix_operations.ts";
 
@@ -19,10 +22,13 @@ const SCALE = 1 / 64;
 
 const dot = (x: Row, y: Row) => x.reduce((sum, it, at) => sum + it * y[at]!, 0);
 
+/** Heads of rows: [rows, heads, HEAD]. */
+const packedHeads = (x: Tensor, heads: number) =>
+  x.slice([{}, { stop: heads * HEAD }]).reshape([-1, heads, HEAD]) as Tensor<"float32">;
+
 /** Heads of rows: [1, heads, rows, HEAD]. */
 const headsOf = (x: Tensor, heads: number) =>
-  x.slice([{}, { stop: heads * HEAD }]).reshape([1, x.shape[0]!, heads, HEAD])
-    .permute([0, 2, 1, 3]) as Tensor<"float32">;
+  packedHeads(x, heads).permute([1, 0, 2]).expandDims(0);
 
 /** Attention of query heads to one head of keys that are also the values, which `isSeen` limits. */
 const attending = (
@@ -50,12 +56,72 @@ const attend = (x: Tensor, options: Parameters<typeof attention>[3]) => {
   return attention(headsOf(x, HEADS), keys, keys, { ...options, scale: SCALE } as object);
 };
 
+/** Rows of which the first `BORDER` are a sequence. */
+const BORDER = 5;
+
+function attendPacked(x: Tensor): Tensor {
+  const ends = [0, BORDER, x.shape[0]!];
+  const keys = packedHeads(x, 1);
+  const options = { scale: SCALE };
+  return attentionVariableLength(packedHeads(x, HEADS), keys, keys, ends, ends, options)
+    .permute([1, 0, 2]) as Tensor;
+}
+
+function attendCached(x: Tensor): Tensor {
+  const keys = headsOf(x, 1);
+  const { dtype } = keys;
+  using cache = new PagedCache({
+    ...{ device: x, dtype, pages: 8, pageSize: 3, heads: 1, headSize: HEAD },
+  });
+  const sequence = cache.add();
+  cache.append([sequence], keys, keys);
+  return decodeAttention(headsOf(x, HEADS), cache, [sequence], { scale: SCALE }) as Tensor;
+}
+
+/** The rotation of pairs of a row, whose partners are half a row apart or neighbours. */
+const rotating = (interleaved: boolean): MatrixOperation => ({
+  dtypes: ["float32", "float16", "bfloat16"],
+  // Products below 8 are rounded before they cancel.
+  bound: 8,
+  isCentred: true,
+  run: (x) =>
+    rotaryEmbedding(x.slice([{}, { stop: 2 * HEAD }]) as Tensor<"float32">, {
+      interleaved,
+    }) as Tensor,
+  reference: (x: Matrix) =>
+    x.map((row, position) =>
+      Array.from({ length: 2 * HEAD }, (_, at) => {
+        const pair = interleaved ? at >> 1 : at % HEAD;
+        const isSecond = interleaved ? at % 2 === 1 : at >= HEAD;
+        const angle = position * 10000 ** (-pair / HEAD);
+        const [a, b] = interleaved ? [row[2 * pair]!, row[2 * pair + 1]!] : [
+          row[pair]!,
+          row[pair + HEAD]!,
+        ];
+        return isSecond
+          ? a * Math.sin(angle) + b * Math.cos(angle)
+          : a * Math.cos(angle) - b * Math.sin(angle);
+      })
+    ),
+});
+
+/** With one element type: the others differ in how elements are read and written only. */
+const once = (operation: MatrixOperation): MatrixOperation => ({
+  ...operation,
+  dtypes: ["float32"],
+});
+
 /** The operations by name; a word after the name is the variant. */
 export const PRODUCT_OPERATIONS: Readonly<Record<string, MatrixOperation>> = {
   attention: attending((x) => attend(x, {}) as Tensor, () => true),
-  "attention causal": attending((x) => attend(x, { causal: true }) as Tensor, (q, k) => k <= q),
-  "attention window": attending(
-    (x) => attend(x, { window: [3, 2] }) as Tensor,
-    (q, k) => k >= q - 3 && k <= q + 2,
+  "attention causal": once(
+    attending((x) => attend(x, { causal: true }) as Tensor, (q, k) => k <= q),
   ),
+  "attention window": once(
+    attending((x) => attend(x, { window: [3, 2] }) as Tensor, (q, k) => k >= q - 3 && k <= q + 2),
+  ),
+  attentionVariableLength: once(attending(attendPacked, (q, k) => q < BORDER === k < BORDER)),
+  decodeAttention: once(attending(attendCached, (q, k) => k <= q)),
+  rotaryEmbedding: once(rotating(false)),
+  "rotaryEmbedding interleaved": once(rotating(true)),
 };
