@@ -11,6 +11,7 @@ import MAP from "../../../csrc/kernels/tensor/map.cuh" with { type: "text" };
 import RANDOM from "../../../csrc/kernels/tensor/random.cuh" with { type: "text" };
 import REDUCE from "../../../csrc/kernels/tensor/reduce.cuh" with { type: "text" };
 import SORT from "../../../csrc/kernels/tensor/sort.cuh" with { type: "text" };
+import TERNARY from "../../../csrc/kernels/tensor/ternary.cuh" with { type: "text" };
 import type { DType } from "../../memory/dtype.ts";
 import { vectorDeclarations } from "./operations.ts";
 import { vectorMacros } from "./vector_set.ts";
@@ -21,6 +22,7 @@ const TEMPLATES = {
   index: [MAP, INDEX],
   sort: [MAP, SORT],
   random: [MAP, RANDOM],
+  ternary: [MAP, TERNARY],
   attention: [MAP, ATTENTION],
 } as const;
 

@@ -1,0 +1,200 @@
+/**
+ * Ternary formats on the device: kernels over the bytes of a format.
+ *
+ * @module
+ */
+
+import { streamFor } from "../memory/buffer_copy.ts";
+import type { DType } from "../memory/dtype.ts";
+import type { Stream } from "../stream/stream.ts";
+import { commonContext, copyOf, dense, newTensor } from "../tensor/apply.ts";
+import { full } from "../tensor/creation.ts";
+import { abs, max } from "../tensor/mod.ts";
+import { sizeOf } from "../tensor/layout.ts";
+import { runTemplate } from "../tensor/templates.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { byteError, elementError, scaleError } from "./codec.ts";
+import { type Layout, ROUNDINGS, type Section } from "./layouts.ts";
+
+/** Bytes that a block of the block form takes. */
+const BYTES = 4096;
+const NO_DIGIT = { extent: 1, byte: 0, row: 0, column: 0, sign: 0 };
+
+/** Runs a kernel over the bytes of each section. */
+function eachByte(
+  call: string,
+  layout: Layout,
+  inputs: Readonly<Record<string, Tensor>>,
+  results: Readonly<Record<string, Tensor>>,
+  text: (codec: Section["codec"]) => string,
+  error: (value: bigint) => Error,
+  stream: Stream,
+): void {
+  const { columns, bias } = layout;
+  const rounding = ROUNDINGS.indexOf(layout.rounding);
+  const { size } = inputs.scales!;
+  for (const section of layout.sections) {
+    const { digits, codec, byte, sign, column, slots, rowStep, columnStep } = section;
+    const count = digits.reduce((product, { extent }) => product * extent, 1);
+    if (count === 0) continue;
+    // Few numbers of digits, so that formats share kernels.
+    const missing = (digits.length > 3 ? 7 : 3) - digits.length;
+    const all = [...Array.from({ length: missing }, () => NO_DIGIT), ...digits];
+    const numbers = all.map((digit, index) =>
+      Object.entries(digit).map(([name, value]) => [`${name}${index}`, value] as const)
+    );
+    const takes = all.map((_, k) =>
+      `place.take(${["extent", "byte", "row", "column", "sign"].map((name) => name + k)});`
+    );
+    runTemplate({
+      action: call,
+      template: "ternary",
+      inputs,
+      results,
+      numbers: {
+        ...Object.fromEntries(numbers.flat()),
+        ...{ byte, sign, column, slots, columns, bias, rounding },
+        ...{ row_step: rowStep, column_step: columnStep },
+        per_scale: size === 1 ? 0 : sizeOf(layout.shape) / size,
+      },
+      body: [
+        "  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {",
+        "    Place place{byte, sign, 0, column, i};",
+        ...takes.reverse().map((line) => `    ${line}`),
+        "    const Matrix matrix{columns, slots, row_step, column_step, per_scale, bias, faults,",
+        "                        operation};",
+        `    ${text(codec)}`,
+        "  });",
+      ].join("\n"),
+      size: count,
+      chunk: BYTES,
+      error,
+    }, stream);
+  }
+}
+
+/** Copies scales out of the bytes, or into them. */
+function copyScales(
+  layout: Layout,
+  bytes: Tensor,
+  scales: Tensor,
+  isRead: boolean,
+  stream: Stream,
+) {
+  const { dtype, ...numbers } = layout.stored!;
+  const width = dtype === "float16" ? 2 : 4;
+  const [from, to] = ["bytes[byte + i * step + k]", "u8_of(scales)[i * width + k]"];
+  runTemplate({
+    action: isRead ? "ternary read scales" : "ternary write scales",
+    template: "ternary",
+    inputs: isRead ? { bytes } : { scales },
+    results: isRead ? { scales } : { bytes },
+    numbers: { ...numbers, width },
+    body: `  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
+    for (i64 k = 0; k < width; ++k) ${isRead ? `${to} = ${from}` : `${from} = ${to}`};
+  });`,
+    size: scales.size,
+  }, stream);
+}
+
+/** The scales that a format gives elements. */
+function derivedScales(x: Tensor, layout: Layout, stream: Stream): Tensor {
+  const { stored, rounding, format } = layout;
+  const isBlocked = stored?.dtype === "float16" || format.startsWith("bn32");
+  const count = isBlocked ? layout.scales : 1;
+  if (x.size === 0) {
+    return full([count], 0, { device: x, stream }) as Tensor;
+  }
+  using rows = x.reshape([count, -1]);
+  using sizes = abs(rows as Tensor<"float32">, { stream });
+  using largest = max(sizes, { axis: 1, stream }) as Tensor;
+  const scales = copyOf(largest, "float32", { stream });
+  if (rounding === "exact" || rounding === "reciprocal") return scales;
+  using own = scales;
+  const result = newTensor(x.context, "float32", [count], stream) as Tensor;
+  runTemplate({
+    action: "ternary scales",
+    template: "ternary",
+    inputs: { largest: own },
+    results: { scales: result },
+    numbers: { rounding: ROUNDINGS.indexOf(rounding) },
+    body: `  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
+    scales[i] = scale_for(largest[i], rounding);
+  });`,
+    size: count,
+  }, stream);
+  return result;
+}
+
+/** The bytes of a tensor's elements; without scales by those that the format gives them. */
+export function encodeTensor(
+  x: Tensor,
+  layout: Layout,
+  given: Tensor | undefined,
+  action: string,
+  wanted?: Stream,
+): Tensor<"uint8"> {
+  const context = commonContext(action, given === undefined ? [x] : [x, given]);
+  const stream = streamFor(context, wanted);
+  const { stored, rounding } = layout;
+  const source = dense(x, { stream });
+  const scales = given === undefined
+    ? derivedScales(source, layout, stream)
+    : dense(given, { stream });
+  const bytes = full([layout.bytes], 0, { device: x, dtype: "uint8", stream });
+  eachByte(
+    "ternary encode",
+    layout,
+    { x: source, scales },
+    { bytes: bytes as Tensor },
+    (codec) => `encode_byte<Codec::${codec}>(matrix, place, x, scales, bytes, rounding);`,
+    (value) => value < 0n ? scaleError(action, -1n - value) : elementError(action, value, rounding),
+    stream,
+  );
+  if (stored !== undefined && scales.size > 0) {
+    using narrow = copyOf(scales, stored.dtype, { stream });
+    copyScales(layout, bytes as Tensor, narrow, false, stream);
+  }
+  if (source !== x) source.dispose();
+  if (scales !== given) scales.dispose();
+  return bytes;
+}
+
+/** The elements of bytes, by the scales in the bytes unless others are given. */
+export function decodeTensor<D extends DType>(
+  given: Tensor,
+  layout: Layout,
+  ownScales: Tensor | undefined,
+  dtype: D,
+  action: string,
+  wanted?: Stream,
+): Tensor<D> {
+  const context = commonContext(
+    action,
+    ownScales === undefined ? [given] : [given, ownScales],
+  );
+  const stream = streamFor(context, wanted);
+  const bytes = dense(given, { stream });
+  const stored = layout.stored !== undefined && ownScales === undefined
+    ? newTensor(context, layout.stored.dtype, [layout.scales], stream) as Tensor
+    : undefined;
+  if (stored !== undefined && stored.size > 0) copyScales(layout, bytes, stored, true, stream);
+  const scales = stored === undefined
+    ? dense(ownScales!, { stream })
+    : copyOf(stored, "float32", { stream });
+  const out = newTensor(context, dtype, layout.shape, stream);
+  eachByte(
+    "ternary decode",
+    layout,
+    { bytes, scales },
+    { out: out as Tensor },
+    (codec) => `decode_byte<Codec::${codec}>(matrix, place, bytes, scales, out);`,
+    (value) =>
+      value < 0n ? scaleError(action, -1n - value) : byteError(action, layout.format, value),
+    stream,
+  );
+  if (bytes !== given) bytes.dispose();
+  stored?.dispose();
+  if (scales !== ownScales) scales.dispose();
+  return out;
+}

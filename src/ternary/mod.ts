@@ -1,0 +1,26 @@
+/**
+ * Ternary weights, that is -1, 0 and 1 times a scale: quantisation, the formats of files and
+ * kernels, and packed matrices on a device.
+ *
+ * @example
+ * ```ts ignore
+ * import { uniform } from "@gridstride/cuda/tensor";
+ * import { TernaryWeights } from "@gridstride/cuda/ternary";
+ *
+ * using weights = TernaryWeights.from(uniform([256, 1024], { low: -1, high: 1 }));
+ * using restored = weights.dequantize();
+ * ```
+ *
+ * @module
+ */
+
+export { type CodecOptions, convert, decode, encode, scalesOf } from "./formats.ts";
+export {
+  formatOfGguf,
+  type FormatOptions,
+  TERNARY_FORMATS,
+  type TernaryFormat,
+  type TernaryTile,
+} from "./layouts.ts";
+export { quantizeActivations, type QuantizeOptions, quantizeWeights } from "./quantize.ts";
+export { TernaryWeights, type WeightsOptions } from "./weights.ts";

@@ -1,0 +1,98 @@
+// Quantisation and packed weights against published vectors and JavaScript, in both forms.
+
+import { assert, assertEquals } from "@std/assert";
+import { fromTypedArray, tensor } from "../../src/device/tensor.ts";
+import {
+  encode,
+  quantizeActivations,
+  quantizeWeights,
+  TernaryWeights,
+} from "../../src/device/ternary.ts";
+import { device } from "../support/device.ts";
+import { forms, Grid } from "../support/tensor_forms.ts";
+
+for (const [form, on] of forms) {
+  Deno.test(`quantizeWeights() rounds halves to even and has a scale per segment (${form})`, async () => {
+    const w = tensor([
+      [0.5, -0.5, 1.5, -1.5, 1, -1, 2, 0],
+      [0.7, -0.1, 0.02, -0.9, 0.33, -0.35, 0.34, 0],
+      [0, 0, 0, 0, 0, 0, 0, 0],
+    ], { device: on });
+    const { codes, scale } = quantizeWeights(w, { segments: [1, 1, 1] });
+    const first = quantizeWeights(w.slice([{ stop: 1 }]));
+    const scales = await scale.toArray();
+    assertEquals([...scales], [1, 0.3425, 1e-5].map(Math.fround));
+    assertEquals(await codes.toNested(), [
+      [0, 0, 1, -1, 1, -1, 1, 0],
+      [1, 0, 0, -1, 1, -1, 1, 0],
+      [0, 0, 0, 0, 0, 0, 0, 0],
+    ]);
+    assertEquals([first.scale.shape, await first.scale.item()], [[], 1]);
+  });
+
+  Deno.test(`quantizeActivations() rounds halves to even by a scale per row (${form})`, async () => {
+    const rows = [
+      [127, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, -126.5],
+      [0.1, -0.25, 0.5, -1, 0.75, 0, 0.333, -0.666],
+      [3.2, -1.1, 0.4, 0.05, 0, 0, 0, 0],
+      [0, 0, 0, 0, 0, 0, 0, 0],
+    ];
+    const { values, scale } = quantizeActivations(tensor([rows], { device: on }));
+    assertEquals(await values.toNested(), [[
+      [127, 0, 2, 2, 0, -2, -2, -126],
+      [13, -32, 64, -127, 95, 0, 42, -85],
+      [127, -44, 16, 2, 0, 0, 0, 0],
+      [0, 0, 0, 0, 0, 0, 0, 0],
+    ]]);
+    const largest = [127, 1, 3.2, 1e-5].map(Math.fround);
+    assertEquals(await scale.toNested(), [largest.map((it) => Math.fround(it / 127))]);
+  });
+
+  Deno.test(`TernaryWeights packs weights of every width and gives them back (${form})`, async () => {
+    for (const [rows, columns] of [[3, 1], [2, 63], [2, 64], [5, 131]] as const) {
+      const codes = Grid.mixed([rows, columns], 3).map((it) => it - 1);
+      const scales = Float32Array.from({ length: rows }, (_, row) => 0.5 + row);
+      using weights = TernaryWeights.from({
+        codes: codes.tensor("int8", on),
+        scale: fromTypedArray(scales, [rows], { device: on }),
+      });
+      using floats = weights.dequantize({ dtype: "bfloat16" });
+      using back = weights.dequantize({ dtype: "int8" });
+      const values = Float32Array.from(codes.values);
+      const bytes = encode(values, [rows, columns], "gridstride", { scale: 1 });
+      assertEquals(weights.shape, [rows, columns]);
+      assertEquals(await weights.codes.flatten().toArray(), bytes);
+      assertEquals([...await back.toArray()], codes.values);
+      assertEquals(
+        [await floats.toNested()].flat(Infinity as 1),
+        codes.values.map((t, at) => t * scales[Math.floor(at / columns)]!),
+      );
+    }
+  });
+}
+
+Deno.test("TernaryWeights.from() takes floats in segments, and bytes of formats", async () => {
+  const w = Grid.mixed([16, 256], 9).map((it) => it / 4 - 1);
+  using source = w.tensor("float32", device);
+  const options = { segments: [10, 6] };
+  using weights = TernaryWeights.from(source, options);
+  const { codes, scale } = quantizeWeights(source, options);
+  const factors = [...await scale.toArray()];
+  assert(factors[0] !== factors[1]);
+  assertEquals(
+    [...await weights.scale.toArray()],
+    Array.from({ length: 16 }, (_, row) => factors[row < 10 ? 0 : 1]),
+  );
+  using back = weights.dequantize({ dtype: "int8" });
+  assertEquals(await back.toArray(), await codes.toArray());
+  const ternary = Float32Array.from(await codes.toArray(), (t) => t / 2);
+  for (const format of ["tq1_0", "i2_s", "ms-w2a8"] as const) {
+    const bytes = encode(ternary, [16, 256], format);
+    const shape = [16, 256];
+    const scaling = format === "ms-w2a8" ? { scale: 0.5 } : {};
+    using packed = TernaryWeights.from(bytes, { format, shape, device, ...scaling });
+    using values = packed.dequantize();
+    assertEquals([...await values.toArray()], [...ternary], format);
+    assertEquals(packed.scale.shape, [1]);
+  }
+});
