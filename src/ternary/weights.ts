@@ -14,7 +14,7 @@ import { concat, fromTypedArray, type Shape, Tensor, type TensorOptions } from "
 import type { RowDType } from "../tensor/row_steps.ts";
 import { requireBytes, requireScales, storedScales } from "./codec.ts";
 import { decodeTensor, encodeTensor } from "./device_codec.ts";
-import { type CodecOptions } from "./formats.ts";
+import type { CodecOptions } from "./formats.ts";
 import { layoutOf, type TernaryFormat } from "./layouts.ts";
 import { quantizeWeights, requireSegments } from "./quantize.ts";
 
