@@ -17,19 +17,6 @@ import type { Shape } from "../tensor/mod.ts";
 import { requireShape, shapeText, sizeOf } from "../tensor/layout.ts";
 import { tileFor } from "./tiles.ts";
 
-const FORMATS = [
-  "i2_s",
-  "bn32-twos",
-  "bn32-offset2",
-  "tl1",
-  "tl2",
-  "tq1_0",
-  "tq2_0",
-  "hf-quarters",
-  "ms-w2a8",
-  "gridstride",
-] as const;
-
 /**
  * The name of a format of ternary weights:
  *
@@ -43,13 +30,34 @@ const FORMATS = [
  *
  * @category Formats
  */
-export type TernaryFormat = typeof FORMATS[number];
+export type TernaryFormat =
+  | "i2_s"
+  | "bn32-twos"
+  | "bn32-offset2"
+  | "tl1"
+  | "tl2"
+  | "tq1_0"
+  | "tq2_0"
+  | "hf-quarters"
+  | "ms-w2a8"
+  | "gridstride";
 
 /**
  * The names of all formats of ternary weights.
  * @category Formats
  */
-export const TERNARY_FORMATS: readonly TernaryFormat[] = FORMATS;
+export const TERNARY_FORMATS: readonly TernaryFormat[] = [
+  "i2_s",
+  "bn32-twos",
+  "bn32-offset2",
+  "tl1",
+  "tl2",
+  "tq1_0",
+  "tq2_0",
+  "hf-quarters",
+  "ms-w2a8",
+  "gridstride",
+];
 
 /**
  * The tile of `tl1` and `tl2`, as bitnet.cpp's kernel_config.ini has it for the matrix: `bm` rows
@@ -374,9 +382,9 @@ export function layoutOf(
   options: FormatOptions,
   action: string,
 ): Layout {
-  if (!FORMATS.includes(format)) {
+  if (!TERNARY_FORMATS.includes(format)) {
     throw new TypeError(
-      `Cannot ${action} as format must be one of ${FORMATS.join(", ")}: it is ${
+      `Cannot ${action} as format must be one of ${TERNARY_FORMATS.join(", ")}: it is ${
         describeValue(format)
       }`,
     );

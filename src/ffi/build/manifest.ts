@@ -159,6 +159,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/kernels/tensor/random.cuh",
   "csrc/kernels/tensor/reduce.cuh",
   "csrc/kernels/tensor/sort.cuh",
+  "csrc/kernels/tensor/ternary.cuh",
   "csrc/kernels/tree_reduce.cuh",
   "csrc/kernels/vector_access.cuh",
   "csrc/shim/abi.cu",
