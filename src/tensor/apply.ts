@@ -58,7 +58,7 @@ export const CHUNK = 16384;
 const TILE = 32;
 const TILES = 16;
 /** The largest number of a kernel's parameters; beyond, operands are made dense. */
-const MAX_PARAMETERS = 64;
+export const MAX_PARAMETERS = 64;
 const BLOCK = 256;
 /** Elements that a CUDA thread takes before the grid is as large as useful. */
 const PER_THREAD = 4;
@@ -76,6 +76,12 @@ export function requireTensor(value: unknown, name: string, action: string): Ten
   requireInstance(value, Tensor, name, action);
   value.requireUsable(action, name);
   return value;
+}
+
+/** Refuses options that are no object. */
+export function requireOptions<Options>(options: Options, action: string): Options {
+  requireObject(options, "options", action);
+  return options;
 }
 
 /** Refuses values that are no tensors with memory. */
@@ -335,7 +341,8 @@ function crossDimension({ shape, strides }: Space): number {
 
 /** Whether two layouts in one storage address the same elements in the same order. */
 function isSameView(a: Layout, b: Layout): boolean {
-  return a.offset === b.offset && a.shape.every((extent, axis) => extent === b.shape[axis]) &&
+  return a.offset === b.offset && a.shape.length === b.shape.length &&
+    a.shape.every((extent, axis) => extent === b.shape[axis]) &&
     a.strides.every((stride, axis) => stride === b.strides[axis] || a.shape[axis] === 1);
 }
 
@@ -372,6 +379,20 @@ function requireOut(
     );
   }
   return out;
+}
+
+/** Refuses a kernel with too many parameters, although its operands are dense. */
+export function requireParameters(
+  action: string,
+  parameters: number,
+  operands: number,
+  numbers: number,
+): void {
+  if (parameters <= MAX_PARAMETERS) return;
+  throw new RangeError(
+    `Cannot ${action} as one kernel must have at most ${MAX_PARAMETERS} parameters: ` +
+      `${operands} operands and ${numbers} numbers need ${parameters}`,
+  );
 }
 
 /** Runs one kernel over the elements of a result, which is new unless `out` is given. */
@@ -424,10 +445,7 @@ export function runMap(
     const run = (copies: readonly Tensor[]) =>
       runMap(action, key, root, copies, scalars, shape, dtype, options);
     if (!isPlain) return withDense(action, tensors, shape, stream, run);
-    throw new RangeError(
-      `Cannot ${action} as one kernel must have at most ${MAX_PARAMETERS} parameters: ` +
-        `${tensors.length} operands and ${scalars.length} numbers need ${parameters}`,
-    );
+    requireParameters(action, parameters, tensors.length, scalars.length);
   }
   const work = storageOf(result).work;
   const kernel = work.kernel(`map ${key}${dtype} ${rank} ${classes} ${cross}`, () => {
@@ -545,10 +563,12 @@ export function enqueueKernel(
   const { work } = written[0]!;
   // Tensors may be disposed before the launch: freeing the memory waits behind it.
   work.enqueue(kernel, storages, written, () => {
-    for (const storage of storages) storage.orderOn(stream);
+    for (const storage of storages) {
+      if (written.includes(storage)) storage.orderWrite(stream);
+      else storage.orderRead(stream);
+    }
     const given = typeof launchArguments === "function" ? launchArguments() : launchArguments;
     kernel.kernel!.launch({ grid, block, stream }, ...given as never[]);
-    for (const storage of written) storage.stream = stream;
   });
 }
 

@@ -26,7 +26,7 @@ import {
 import { elementBits, narrowFromFloat32 } from "../memory/element_bits.ts";
 import { newTensor, runMap, type TensorOptions } from "./apply.ts";
 import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
-import { denseStrides, requireShape, type Shape, shapeText, sizeOf } from "./layout.ts";
+import { denseStrides, MAX_RANK, requireShape, type Shape, shapeText, sizeOf } from "./layout.ts";
 import { TensorStorage } from "./storage.ts";
 import { makeTensor, type Nested, storageOf, type Tensor } from "./tensor.ts";
 
@@ -76,7 +76,11 @@ function uploaded<D extends DType>(
 /** The shape of nested arrays, and their elements in order. */
 function flatten(data: unknown, action: string) {
   const shape: number[] = [];
-  for (let level = data; Array.isArray(level); level = level[0]) shape.push(level.length);
+  // Arrays that contain themselves have no end.
+  for (let level = data; Array.isArray(level) && shape.length <= MAX_RANK; level = level[0]) {
+    shape.push(level.length);
+  }
+  requireShape(shape, action);
   const elements: unknown[] = [];
   const visit = (value: unknown, axis: number): void => {
     if (axis === shape.length && !Array.isArray(value)) return void elements.push(value);
@@ -91,17 +95,17 @@ function flatten(data: unknown, action: string) {
     );
   };
   visit(data, 0);
-  return { shape: requireShape(shape, action), elements };
+  return { shape, elements };
 }
 
 /** Elements as a typed array of an element type; floats are rounded, integers must fit. */
 function typedElements(dtype: DType, elements: readonly unknown[], action: string): unknown {
   const isNumber = (value: unknown) =>
     typeof value === "number" || typeof value === "bigint" || typeof value === "boolean";
-  const wrong = elements.find((value) => !isNumber(value));
-  if (wrong !== undefined) {
+  const wrong = elements.findIndex((value) => !isNumber(value));
+  if (wrong >= 0) {
     throw new TypeError(
-      `Cannot ${action} as the elements must be numbers: one is ${describeValue(wrong)}`,
+      `Cannot ${action} as the elements must be numbers: one is ${describeValue(elements[wrong])}`,
     );
   }
   if (dtype === "float32") return Float32Array.from(elements as number[], Number);
@@ -120,7 +124,7 @@ function typedElements(dtype: DType, elements: readonly unknown[], action: strin
 }
 
 /**
- * Makes a tensor of nested arrays, a number, or another tensor's elements in a new tensor.
+ * Makes a tensor of nested arrays, or of a number.
  *
  * @param data Numbers give `float32`, big integers `int64`, and booleans `bool`, unless the options
  * name another type.
@@ -228,6 +232,7 @@ export function fromBuffer<D extends DType>(
   options: TensorOptions = {},
 ): Tensor<D> {
   const action = "make a tensor over a buffer";
+  requireObject(options, "options", action);
   if (!(buffer instanceof DeviceBuffer) || buffer.disposed) {
     throw new TypeError(
       `Cannot ${action} as buffer must be a live DeviceBuffer: it is ${describeValue(buffer)}`,
@@ -309,24 +314,43 @@ export function generated<D extends DType>(
 /** The position of an element. */
 export const positionNode: ExpressionNode = { kind: "name", name: "i", dtype: "int64" };
 
-/** start + position · step, in double precision or exact integers. */
+/**
+ * start + position · step, in double precision or exact integers.
+ *
+ * @param stop The last element, which the rounded step may miss.
+ */
 function progression<D extends DType>(
   action: string,
   length: number,
   start: number,
   step: number,
   options: CreationOptions<D>,
+  stop?: number,
 ): Tensor<D> {
   const dtype = options?.dtype ?? "float32";
   const isInteger = isIntegerDType(dtype) && Number.isInteger(start) && Number.isInteger(step);
   const type = isInteger ? "int64" : "float64";
-  const scalar = (index: number): ExpressionNode => ({ kind: "scalar", index, dtype: type });
+  const isClosed = stop !== undefined && !isInteger;
+  const scalar = (index: number, dtype: DType = type): ExpressionNode => ({
+    kind: "scalar",
+    index,
+    dtype,
+  });
   const root = () => {
     const distance = operationNode("multiply", [castNode(positionNode, type), scalar(1)], type);
-    return castNode(operationNode("add", [scalar(0), distance], type), dtype);
+    const element = operationNode("add", [scalar(0), distance], type);
+    if (!isClosed) return castNode(element, dtype);
+    const condition = operationNode("equal", [positionNode, scalar(2, "int64")], "int64");
+    const operands = [scalar(3), element] as const;
+    const value: ExpressionNode = { kind: "select", dtype: type, condition, operands };
+    // Like NumPy, because a cast would round towards 0.
+    return castNode(isIntegerDType(dtype) ? operationNode("floor", [value], type) : value, dtype);
   };
-  const numbers = isInteger ? [BigInt(start), BigInt(step)] : [start, step];
-  return generated(action, [length], options, root, `progression ${type} ${dtype}`, numbers);
+  const numbers = isInteger
+    ? [BigInt(start), BigInt(step)]
+    : [start, step, ...(isClosed ? [BigInt(length - 1), stop] : [])];
+  const key = `progression ${type} ${dtype} ${isClosed}`;
+  return generated(action, [length], options, root, key, numbers);
 }
 
 /**
@@ -379,5 +403,6 @@ export function linspace<D extends DType = "float32">(
       } and ${describeValue(stop)}`,
     );
   }
-  return progression(action, count, start, count > 1 ? (stop - start) / (count - 1) : 0, options);
+  const [step, end] = count > 1 ? [(stop - start) / (count - 1), stop] : [0, undefined];
+  return progression(action, count, start, step, options, end);
 }

@@ -166,6 +166,8 @@ function makePlan(f: (...inputs: Tensor[]) => Tensor, inputs: readonly Tensor[])
   }
   const tracer = new Tracer(inputs);
   const result: unknown = f(...inputs.map((_, index) => tracer.input(index)));
+  // It is refused below.
+  if (result instanceof Promise) result.catch(() => {});
   const traced = result instanceof Tensor ? tracedOf(result) : undefined;
   const isOperand = traced?.node.kind === "input" && tracer.end === undefined;
   if (traced?.tracer !== tracer || isOperand) {

@@ -16,6 +16,7 @@ import {
   dense,
   newTensor,
   requireDType,
+  requireOptions,
   requireStored,
   type TensorOptions,
 } from "./apply.ts";
@@ -134,7 +135,7 @@ export function take<D extends DType>(
   indices: Indices,
   options: TakeOptions = {},
 ): Tensor<D> {
-  const { axis, ...rest } = options;
+  const { axis, ...rest } = requireOptions(options, "take");
   return taken("take", requireStored(x, "x", "take"), indices, axis, rest) as Tensor as Tensor<D>;
 }
 
@@ -169,9 +170,10 @@ function taken(
 export function takeAlongAxis<D extends DType>(
   x: Tensor<D>,
   indices: Indices,
-  { axis = -1, ...options }: TakeOptions = {},
+  options: TakeOptions = {},
 ): Tensor<D> {
   const action = "takeAlongAxis";
+  const { axis = -1, ...rest } = requireOptions(options, action);
   const whole = requireStored(x, "x", action);
   const positions = requireIndices(indices, action);
   const at = requireAxis(axis, whole.rank, action);
@@ -186,7 +188,7 @@ export function takeAlongAxis<D extends DType>(
   const shape = broadcastShapes(action, others, positions.shape);
   const layout = { shape: others, strides: whole.strides.with(at, 0), offset: whole.offset };
   const strides = [broadcastStrides(layout, shape), broadcastStrides(positions, shape)];
-  return gather(action, whole, at, positions, shape, strides, options) as Tensor as Tensor<D>;
+  return gather(action, whole, at, positions, shape, strides, rest) as Tensor as Tensor<D>;
 }
 
 /**
@@ -205,7 +207,8 @@ export function embedding<D extends DType>(
 ): Tensor<D> {
   const table = requireStored(weights, "weights", "embedding");
   if (table.rank === 2) {
-    return taken("embedding", table, indices, 0, options) as Tensor as Tensor<D>;
+    const place = requireOptions(options, "embedding");
+    return taken("embedding", table, indices, 0, place) as Tensor as Tensor<D>;
   }
   throw new RangeError(
     `Cannot embedding as weights must have 2 dimensions: the shape is ${shapeText(table.shape)}`,
@@ -242,9 +245,10 @@ export function scatterAdd<D extends DType>(
   x: Tensor<D>,
   indices: Indices,
   updates: Tensor<D>,
-  { axis = 0, ...options }: TakeOptions = {},
+  all: TakeOptions = {},
 ): Tensor<D> {
   const action = "scatterAdd";
+  const { axis = 0, ...options } = requireOptions(all, action);
   const whole = requireStored(x, "x", action);
   const { dtype } = whole;
   if (dtype.startsWith("float8")) {

@@ -273,7 +273,7 @@ export function inferShape(shape: unknown, size: number, action: string): Shape 
   const isFit = unknown < 0 ? rest === size : rest > 0 && size % rest === 0;
   if (!isFit) {
     throw new RangeError(
-      `Cannot ${action} as shape must have ${size} elements: it is ${describeValue(shape)}`,
+      `Cannot ${action} as shape must have ${size} elements: it is ${shapeText(list)}`,
     );
   }
   return unknown < 0 ? checked : checked.with(unknown, size / rest);

@@ -13,6 +13,7 @@ import {
   commonType,
   copyOf,
   newTensor,
+  requireOptions,
   requireStored,
   type TensorOptions,
 } from "./apply.ts";
@@ -41,6 +42,9 @@ export interface AxisOptions extends TensorOptions {
   /** The axis; negative ones count from the end. */
   readonly axis?: number;
 }
+
+/** The largest sum of numbers that `repeat()` takes for each position: they become an array. */
+const MAX_REPEATS = 2 ** 30;
 
 /** A view of a range of positions along an axis; negative positions count from the end. */
 function rangeOf(x: Tensor, axis: number, start: number, stop?: number): Tensor {
@@ -100,7 +104,7 @@ export function concat<const T extends readonly Tensor[]>(
 }
 
 function joined(action: string, list: readonly Tensor[], options: AxisOptions): Tensor {
-  const { axis = 0, ...rest } = options;
+  const { axis = 0, ...rest } = requireOptions(options, action);
   const [first] = list;
   const at = requireAxis(axis, first!.rank, action);
   requireEqualShapes(list, action, at);
@@ -134,7 +138,7 @@ export function stack<const T extends readonly Tensor[]>(
 ): Tensor<CommonType<T>> {
   const list = requireList(tensors, "stack");
   requireEqualShapes(list, "stack");
-  const axis = requireAxis(options.axis ?? 0, list[0]!.rank + 1, "stack");
+  const axis = requireAxis(requireOptions(options, "stack").axis ?? 0, list[0]!.rank + 1, "stack");
   const views = list.map((it) => it.expandDims(axis));
   try {
     return joined("stack", views, { ...options, axis }) as Tensor & Tensor<CommonType<T>>;
@@ -153,8 +157,9 @@ export function stack<const T extends readonly Tensor[]>(
 export function split<D extends DType>(
   x: Tensor<D>,
   sections: number | readonly number[],
-  { axis = 0 }: { readonly axis?: number } = {},
+  options: { readonly axis?: number } = {},
 ): Tensor<D>[] {
+  const { axis = 0 } = requireOptions(options, "split");
   const whole = requireStored(x, "x", "split");
   const at = requireAxis(axis, whole.rank, "split");
   const extent = whole.shape[at]!;
@@ -184,8 +189,9 @@ export function split<D extends DType>(
  */
 export function flip<D extends DType>(
   x: Tensor<D>,
-  { axis }: { readonly axis?: number | readonly number[] } = {},
+  options: { readonly axis?: number | readonly number[] } = {},
 ): Tensor<D> {
+  const { axis } = requireOptions(options, "flip");
   return requireStored(x, "x", "flip").flip(axis) as Tensor as Tensor<D>;
 }
 
@@ -200,9 +206,10 @@ export function flip<D extends DType>(
 export function roll<D extends DType>(
   x: Tensor<D>,
   shift: number | readonly number[],
-  { axis, ...options }: TensorOptions & { readonly axis?: number | readonly number[] } = {},
+  options: TensorOptions & { readonly axis?: number | readonly number[] } = {},
 ): Tensor<D> {
   const action = "roll";
+  const { axis, ...rest } = requireOptions(options, action);
   const whole = requireStored(x, "x", action);
   const axes = axis === undefined ? undefined : Array.isArray(axis) ? axis : [axis];
   const shifts: readonly number[] = Array.isArray(shift) ? shift : (axes ?? [0]).map(() => shift);
@@ -215,7 +222,7 @@ export function roll<D extends DType>(
   }
   if (axes === undefined) {
     using flat = whole.flatten();
-    using moved = roll(flat, shifts, { axis: 0, ...options });
+    using moved = roll(flat, shifts, { axis: 0, ...rest });
     return moved.reshape(x.shape) as Tensor as Tensor<D>;
   }
   let result = whole;
@@ -226,10 +233,10 @@ export function roll<D extends DType>(
     const source = result;
     using last = rangeOf(source, at, cut);
     using first = rangeOf(source, at, 0, cut);
-    result = joined(action, [last, first], { ...options, axis: at });
+    result = joined(action, [last, first], { ...rest, axis: at });
     if (source !== whole) source.dispose();
   });
-  return (result === whole ? copyOf(whole, whole.dtype, options) : result) as Tensor as Tensor<D>;
+  return (result === whole ? copyOf(whole, whole.dtype, rest) : result) as Tensor as Tensor<D>;
 }
 
 /**
@@ -242,9 +249,10 @@ export function roll<D extends DType>(
 export function repeat<D extends DType>(
   x: Tensor<D>,
   repeats: number | readonly number[],
-  { axis, ...options }: AxisOptions = {},
+  options: AxisOptions = {},
 ): Tensor<D> {
   const action = "repeat";
+  const { axis, ...rest } = requireOptions(options, action);
   using flat = axis === undefined ? requireStored(x, "x", action).flatten() : undefined;
   const whole = flat ?? requireStored(x, "x", action);
   const at = requireAxis(axis ?? 0, whole.rank, action);
@@ -252,7 +260,7 @@ export function repeat<D extends DType>(
     requireInteger(repeats, "repeats", action);
     using expanded = whole.expandDims(at + 1);
     using wide = expanded.broadcastTo(expanded.shape.with(at + 1, repeats));
-    using copy = copyOf(wide, wide.dtype, options);
+    using copy = copyOf(wide, wide.dtype, rest);
     return copy.reshape(whole.shape.with(at, whole.shape[at]! * repeats)) as Tensor as Tensor<D>;
   }
   const extent = whole.shape[at]!;
@@ -261,13 +269,16 @@ export function repeat<D extends DType>(
       `Cannot ${action} as repeats must have a number for each of ${extent} positions: it has ${repeats.length}`,
     );
   }
-  const positions = repeats.flatMap((count: number, position) => {
-    requireInteger(count, `repeats[${position}]`, action);
-    return new Array<number>(count).fill(position);
+  let total = 0;
+  repeats.forEach((count, position) => {
+    requireInteger(count, `repeats[${position}]`, action, 0, MAX_REPEATS - total);
+    total += count;
   });
-  const place = { ...options, device: whole };
-  using indices = fromTypedArray(BigInt64Array.from(positions, BigInt), [positions.length], place);
-  return take(whole, indices, { ...options, axis: at }) as Tensor as Tensor<D>;
+  const positions = new BigInt64Array(total);
+  let end = 0;
+  repeats.forEach((count, position) => positions.fill(BigInt(position), end, end += count));
+  using indices = fromTypedArray(positions, [total], { ...rest, device: whole });
+  return take(whole, indices, { ...rest, axis: at }) as Tensor as Tensor<D>;
 }
 
 /**
@@ -282,8 +293,9 @@ export function repeat<D extends DType>(
 export function pad<D extends DType>(
   x: Tensor<D>,
   widths: number | readonly [number, number] | readonly (readonly [number, number])[],
-  { value, ...options }: TensorOptions & { readonly value?: ElementOf<D> } = {},
+  options: TensorOptions & { readonly value?: ElementOf<D> } = {},
 ): Tensor<D> {
+  const { value, ...rest } = requireOptions(options, "pad");
   const whole = requireStored(x, "x", "pad");
   const list: readonly unknown[] = Array.isArray(widths) ? widths : [widths, widths];
   const isPair = list.length === 2 && !list.some(Array.isArray);
@@ -298,11 +310,11 @@ export function pad<D extends DType>(
   for (const width of pairs.flat()) requireInteger(width, "widths", "pad");
   const shape = whole.shape.map((extent, at) => extent + pairs[at]![0] + pairs[at]![1]);
   const fill = value ?? (x.dtype === "bool" ? false : 0) as ElementOf<D>;
-  const result = full(shape, fill, { ...options, device: whole, dtype: x.dtype });
+  const result = full(shape, fill, { ...rest, device: whole, dtype: x.dtype });
   using inner = result.slice(
     whole.shape.map((extent, at) => ({ start: pairs[at]![0], stop: pairs[at]![0] + extent })),
   );
-  copyOf(whole, whole.dtype, { ...options, out: inner as Tensor });
+  copyOf(whole, whole.dtype, { ...rest, out: inner as Tensor });
   return result;
 }
 
@@ -318,8 +330,9 @@ export interface DiagonalOptions extends TensorOptions {
 function triangle(
   action: "tril" | "triu",
   x: Tensor,
-  { k = 0, ...options }: DiagonalOptions,
+  all: DiagonalOptions,
 ): Tensor {
+  const { k = 0, ...options } = requireOptions(all, action);
   const { shape, dtype, rank } = requireStored(x, "x", action);
   if (rank < 2) {
     throw new RangeError(`Cannot ${action} as x must have at least 2 dimensions: it has ${rank}`);
@@ -372,9 +385,11 @@ export function triu<D extends DType>(x: Tensor<D>, options: DiagonalOptions = {
 export function eye<D extends DType = "float32">(
   rows: number,
   columns: number = rows,
-  { k = 0, ...options }: CreationOptions<D> & { readonly k?: number } = {},
+  all: CreationOptions<D> & { readonly k?: number } = {},
 ): Tensor<D> {
-  requireInteger(k, "options.k", "make an identity matrix", -Number.MAX_SAFE_INTEGER);
+  const action = "make an identity matrix";
+  const { k = 0, ...options } = requireOptions(all, action);
+  requireInteger(k, "options.k", action, -Number.MAX_SAFE_INTEGER);
   const result = zeros<D>([rows, columns], options);
   const length = Math.min(rows + Math.min(k, 0), columns - Math.max(k, 0));
   if (length <= 0) return result;

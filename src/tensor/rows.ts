@@ -9,7 +9,9 @@ import { cTypeOf, type DType } from "../memory/dtype.ts";
 import {
   commonContext,
   enqueueKernel,
+  MAX_PARAMETERS,
   newTensor,
+  requireParameters,
   scalarTypesIn,
   strideClass,
   type TensorOptions,
@@ -333,8 +335,16 @@ export function runRows(
   const stream = streamFor(context, options.stream);
   const work = DeviceWork.of(context);
   const { outer, inner } = rowSpace(tensors, shape, rowRank);
-  if (inner.shape.length > 1) {
-    // The operands' rows do not have a common stride: dense ones have.
+  const width = sizeOf(shape.slice(shape.length - rowRank));
+  const rows = sizeOf(shape.slice(0, shape.length - rowRank));
+  const kinds = inner.strides.map(([stride]) => strideClass(width === 1 ? 1 : stride!)).join("");
+  const rank = outer.shape.length;
+  const parameters = 2 * tensors.length + kinds.replaceAll(/[^s]/g, "").length + scalars.length +
+    rank * (1 + tensors.length) + program.elements.length + program.results.length + 5 +
+    (program.pick !== undefined || program.stages.some(({ reducer }) => isPlace(reducer)) ? 2 : 0);
+  const isReducible = rank > 1 || kinds.includes("s");
+  // The operands' rows do not have a common stride, or need too many parameters.
+  if (inner.shape.length > 1 || (parameters > MAX_PARAMETERS && isReducible)) {
     return withDense(
       action,
       tensors,
@@ -343,8 +353,7 @@ export function runRows(
       (copies) => runRows(action, program, copies, scalars, shape, rowRank, options),
     );
   }
-  const width = sizeOf(shape.slice(shape.length - rowRank));
-  const rows = sizeOf(shape.slice(0, shape.length - rowRank));
+  requireParameters(action, parameters, tensors.length, scalars.length);
   const [only] = program.stages;
   const isSplittable = program.pick === undefined && program.stages.length === 1 &&
     program.elements.length === 0 &&
@@ -355,8 +364,6 @@ export function runRows(
   // The block form has one thread, and a row of one element any stride: no kernel for each.
   const isShort = width <= WARP_COLUMNS && segments === 1;
   const threads = work.form === "block" || isShort ? 32 : BLOCK;
-  const kinds = inner.strides.map(([stride]) => strideClass(width === 1 ? 1 : stride!)).join("");
-  const rank = outer.shape.length;
   const outputs = [
     ...partial.elements.map(({ dtype }) => newTensor(context, dtype, shape, stream)),
     ...partial.results.map(({ dtype }) =>
@@ -555,7 +562,12 @@ export function runColumns(
       all.map((own) => own.slice(bounds[part], bounds[part + 1])),
     )
   );
-  if (parts.slice(1).some((part) => part.shape.length > 1)) {
+  const rank = parts[0]!.shape.length;
+  const parameters = 4 * tensors.length + scalars.length + rank * (1 + tensors.length) + 6;
+  if (
+    parts.slice(1).some((part) => part.shape.length > 1) ||
+    (parameters > MAX_PARAMETERS && rank > 1)
+  ) {
     return withDense(
       action,
       tensors,
@@ -564,6 +576,7 @@ export function runColumns(
       (copies) => runColumns(action, stage, dtype, copies, scalars, shape, split, options),
     );
   }
+  requireParameters(action, parameters, tensors.length, scalars.length);
   const [outer, width, columns] = [0, 1, 2].map((part) =>
     sizeOf(shape.slice(bounds[part], bounds[part + 1]))
   ) as [number, number, number];
@@ -580,7 +593,6 @@ export function runColumns(
   const kinds = parts[2]!.strides.map(([stride]) => strideClass(stride!)).join("");
   const types = tensors.map((tensor) => tensor.dtype);
   const program = { stages: [own], elements: [], results: [] };
-  const rank = parts[0]!.shape.length;
   const key = `columns ${keyOfProgram(program)} ${type} ${types} ${kinds} ${rank}`;
   const kernel = work.kernel(key, () => columnsText(action, own, type, types, kinds, rank));
   const grid = outer * tiles * segments;

@@ -7,7 +7,7 @@
 import { requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DType } from "../memory/dtype.ts";
-import { copyOf, requireDType, type TensorOptions } from "./apply.ts";
+import { copyOf, requireDType, requireOptions, type TensorOptions } from "./apply.ts";
 import { DeviceWork } from "./device_work.ts";
 import type { ExpressionNode } from "./expression/node.ts";
 import { requireAxis, shapeText } from "./layout.ts";
@@ -66,9 +66,10 @@ const isKept = ({ type }: RowNodes, { dtype, context }: Tensor) =>
 function forward(
   action: string,
   x: Tensor,
-  { axis = -1, ...options }: SoftmaxOptions,
+  all: SoftmaxOptions,
   isLog: boolean,
 ): Tensor {
+  const { axis = -1, ...options } = requireOptions(all, action);
   requireFloats(x, "x", action);
   const at = requireAxis(axis, x.rank, action);
   const nodes = new RowNodes(rowType(x));
@@ -87,9 +88,10 @@ function backward(
   action: string,
   dy: Tensor,
   y: Tensor,
-  { axis = -1, ...options }: SoftmaxOptions,
+  all: SoftmaxOptions,
   isLog: boolean,
 ): Tensor {
+  const { axis = -1, ...options } = requireOptions(all, action);
   requireFloats(dy, "dy", action);
   requireFloats(y, "y", action);
   requireShapeOf(dy, "dy", y.shape, action);

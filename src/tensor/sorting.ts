@@ -17,6 +17,7 @@ import {
   copyOf,
   dense,
   newTensor,
+  requireOptions,
   requireStored,
   type TensorOptions,
 } from "./apply.ts";
@@ -137,7 +138,7 @@ function sortRows(
 
 /** Checks the arguments of a sort, and sorts. */
 function sorted(action: string, x: Tensor, isIndexed: boolean, options: SortOptions) {
-  const { axis = -1, descending = false, ...rest } = options;
+  const { axis = -1, descending = false, ...rest } = requireOptions(options, action);
   const whole = requireOrdered(x, "x", action);
   const at = requireAxis(axis, whole.rank, action);
   if (typeof descending !== "boolean") {
@@ -201,7 +202,8 @@ export function topk<D extends DType>(
   k: number,
   options: AxisOptions = {},
 ): { readonly values: Tensor<D>; readonly indices: Tensor<"int64"> } {
-  const axis = requireAxis(options.axis ?? -1, requireOrdered(x, "x", "topk").rank, "topk");
+  const { axis: wanted = -1 } = requireOptions(options, "topk");
+  const axis = requireAxis(wanted, requireOrdered(x, "x", "topk").rank, "topk");
   requireInteger(k, "k", "topk", 0, x.shape[axis]);
   const all = sorted("topk", x as Tensor, true, { ...options, axis, descending: true });
   const first = (rows: Tensor): Tensor => {
@@ -227,9 +229,10 @@ export function topk<D extends DType>(
 export function searchsorted(
   x1: Tensor,
   x2: Tensor,
-  { side = "left", ...options }: TensorOptions & { readonly side?: "left" | "right" } = {},
+  all: TensorOptions & { readonly side?: "left" | "right" } = {},
 ): Tensor<"int64"> {
   const action = "searchsorted";
+  const { side = "left", ...options } = requireOptions(all, action);
   const both = [requireOrdered(x1, "x1", action), requireOrdered(x2, "x2", action)];
   if (x1.rank !== 1) {
     throw new RangeError(
@@ -287,6 +290,7 @@ export async function unique<D extends DType>(
   x: Tensor<D>,
   options: TensorOptions = {},
 ): Promise<Tensor<D>> {
+  requireOptions(options, "unique");
   const whole = requireOrdered(x, "x", "unique");
   using flat = whole.flatten();
   if (flat.size === 0) return copyOf(flat, flat.dtype, options) as Tensor as Tensor<D>;
@@ -398,11 +402,10 @@ function scanRows(x: Tensor, dtype: DType, options: TensorOptions): Tensor {
  */
 export function cumulativeSum<D extends DType>(
   x: Tensor<D>,
-  { axis, includeInitial = false, ...options }: AxisOptions & {
-    readonly includeInitial?: boolean;
-  } = {},
+  all: AxisOptions & { readonly includeInitial?: boolean } = {},
 ): Tensor<SumResult<D>> {
   const action = "cumulativeSum";
+  const { axis, includeInitial = false, ...options } = requireOptions(all, action);
   const whole = requireOrdered(x, "x", action);
   if (axis === undefined && whole.rank !== 1) {
     throw new TypeError(

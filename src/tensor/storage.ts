@@ -28,6 +28,8 @@ export class TensorStorage {
   /** The reason why an operation that wrote to it has failed. */
   failure: Error | undefined = undefined;
   #stream: Stream;
+  // Other streams that have read it since.
+  readonly #readers = new Set<Stream>();
   #holders = 0;
 
   constructor(buffer: DeviceBuffer, stream: Stream) {
@@ -64,10 +66,6 @@ export class TensorStorage {
     return this.#stream;
   }
 
-  set stream(stream: Stream) {
-    this.#stream = stream;
-  }
-
   /** Whether the memory is freed. */
   get freed(): boolean {
     return this.buffer.disposed;
@@ -89,8 +87,20 @@ export class TensorStorage {
     else this.buffer.free();
   }
 
-  /** Makes later work of a stream wait for the last operation that wrote to this memory. */
-  orderOn(stream: Stream): void {
+  /** Makes later work of a stream, which reads this memory, wait for the work that wrote it. */
+  orderRead(stream: Stream): void {
     waitFor(this.stream, stream);
+    if (stream !== this.#stream) this.#readers.add(stream);
+  }
+
+  /** Makes later work of a stream, which writes this memory, wait for the work that uses it. */
+  orderWrite(stream: Stream): void {
+    waitFor(this.stream, stream);
+    for (const reader of this.#readers) {
+      if (!reader.disposed) waitFor(reader, stream);
+      else synchronizeDeviceSync(this.context.library, this.context.ordinal);
+    }
+    this.#readers.clear();
+    this.#stream = stream;
   }
 }

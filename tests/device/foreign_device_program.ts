@@ -4,8 +4,9 @@
  * @module
  */
 
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { CudaError, openDevice } from "../../mod.ts";
+import * as tensors from "../../src/device/tensor.ts";
 import { injectFault } from "../support/fault_injection.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
 import { assertAllRefused, assertRefused, type BadCall, makeFixture } from "./bad_input.ts";
@@ -113,4 +114,28 @@ for (const [call, act] of Object.entries(between)) {
   act();
   await first.done();
   assertEquals(resourceTally(first.context.library), before);
+}
+
+{
+  const near = tensors.tensor([[1, 2], [3, 4]], { device: first });
+  const far = tensors.tensor([[1, 2], [3, 4]], { device: second });
+  const at = tensors.tensor([0, 1], { device: second, dtype: "int32" });
+  const mixes: readonly (() => unknown)[] = [
+    () => near.add(far),
+    () => tensors.exp(near, { out: far }),
+    () => tensors.where(near.greater(1), far, 0),
+    () => tensors.fuse((x: typeof near) => x.add(far).sum())(near),
+    () => tensors.concat([near, far]),
+    () => tensors.take(near, at, { axis: 0 }),
+    () => tensors.scatterAdd(near, at, near),
+    () => tensors.searchsorted(near.at(0), far),
+    () => tensors.matmul(near, far),
+    () => tensors.softmaxBackward(near, far),
+    () => tensors.layerNorm(near, { residual: far }),
+    () => tensors.crossEntropy(near, at),
+  ];
+  for (const mix of mixes) {
+    assertThrows(mix, TypeError, "must be on one device: they are on host:0 and host:1");
+  }
+  assertThrows(() => tensors.sum(near, { stream: there.stream }), TypeError, "it is of host:1");
 }

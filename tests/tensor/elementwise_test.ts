@@ -198,6 +198,10 @@ Deno.test("Elementwise functions name operands that do not fit", async () => {
   using part = x.slice([{ stop: 2 }]);
   using shifted = x.slice([{ start: 1 }]);
   assertThrows(() => tensors.exp(part, { out: shifted }), RangeError, "must not overlap");
+  const square = tensors.ones([3, 3], { device });
+  const [row, turned] = [square.at(0), square.transpose()];
+  assertThrows(() => tensors.add(row, 1, { out: turned }), RangeError, "must have the shape");
+  assertThrows(() => tensors.add(row, turned, { out: turned }), RangeError, "must not overlap");
   tensors.add(x, 1, { out: x });
   assertEquals(await x.toNested(), [2, 3, 4]);
   assertThrows(

@@ -205,3 +205,38 @@ Deno.test("Functions that take positions refuse bad arguments", () => {
   ];
   for (const [run, message] of cases) assertThrows(run, Error, message);
 });
+
+Deno.test("Options that are no object are refused by name", () => {
+  const x = tensor([[1, 2], [3, 4]], { device });
+  const row = x.at(0);
+  const at = tensor([0, 1], { device, dtype: "int32" });
+  const calls: Record<string, readonly unknown[]> = {
+    concat: [[x]],
+    stack: [[x]],
+    split: [x, 2],
+    flip: [x],
+    roll: [x, 1],
+    repeat: [x, 2],
+    pad: [x, 1],
+    tril: [x],
+    eye: [2, 2],
+    take: [row, at],
+    takeAlongAxis: [row, at],
+    embedding: [x, at],
+    scatterAdd: [row, at, row],
+    sort: [x],
+    topk: [x, 1],
+    searchsorted: [row, row],
+    cumulativeSum: [row],
+    softmax: [x],
+    softmaxBackward: [x, x],
+    fromBuffer: [device.allocate("float32", 1), [1]],
+  };
+  for (const [name, values] of Object.entries(calls)) {
+    const call = (tensors as unknown as Record<string, (...all: unknown[]) => unknown>)[name]!;
+    for (const wrong of [null, 5]) {
+      const message = `options must be an object: it is ${wrong}`;
+      assertThrows(() => call(...values, wrong), TypeError, message, name);
+    }
+  }
+});

@@ -182,6 +182,8 @@ Deno.test("Functions that join, split and pad refuse bad arguments", () => {
     [() => triu(x, { k: 0.5 }), "options.k must be an integer"],
     [() => eye(-1), "integers of at least 0"],
     [() => fuse((z: typeof x) => concat([z, z]))(x), "inside of fuse()"],
+    [() => repeat(x, [2 ** 40, 0], { axis: 0 }), "repeats[0] must be an integer in 0..1073741824"],
+    [() => x.reshape([4, 2]), "shape must have 6 elements: it is (4, 2)"],
   ];
   for (const [run, message] of cases) assertThrows(run, Error, message);
 });

@@ -31,6 +31,10 @@ Deno.test("tensor() takes nested arrays of numbers, booleans and big integers", 
   assertThrows(() => tensor([[1, 2], [3]], { device }), RangeError, "must have equal lengths");
   assertThrows(() => tensor([1, [2]] as never, { device }), RangeError, "must have equal lengths");
   assertThrows(() => tensor(["1"] as never, { device }), TypeError, "must be numbers");
+  assertThrows(() => tensor([1, undefined] as never, { device }), TypeError, "one is undefined");
+  const endless: never[] = [];
+  endless[0] = endless as never;
+  assertThrows(() => tensor(endless, { device }), RangeError, "at most 8 dimensions");
   assertThrows(() => tensor([300], { device, dtype: "int8" }), RangeError, "-128..127");
   assertThrows(() => tensor([1], { device: 5 as never }), TypeError, "options.device");
 });
@@ -44,6 +48,10 @@ Deno.test("zeros(), ones(), full(), arange() and linspace() fill tensors", async
   assertEquals(arange(5, 1, 1, { device }).shape, [0]);
   assertEquals(await linspace(0, 1, 5, { device }).toNested(), [0, 0.25, 0.5, 0.75, 1]);
   assertEquals(await linspace(3, 9, 1, { device }).toNested(), [3]);
+  // 49 · (1 / 49) is below 1, and 83 · (7 / 83) below 7.
+  assertEquals(await linspace(0, 1, 50, { device, dtype: "float64" }).at(-1).item(), 1);
+  assertEquals(await linspace(0, 7, 84, { device, dtype: "int32" }).at(-1).item(), 7);
+  assertEquals(await linspace(-1, 0, 3, { device, dtype: "int8" }).toNested(), [-1, -1, 0]);
   assertThrows(() => zeros([-1], { device }), RangeError, "integers of at least 0: it has -1");
   assertThrows(() => zeros([2 ** 40, 2 ** 20], { device }), RangeError, "fewer than 2^50 elements");
   assertThrows(() => zeros(Array(9).fill(1), { device }), RangeError, "at most 8 dimensions");
@@ -214,4 +222,21 @@ Deno.test("A captured operation needs a compiled kernel, and is repeated by its 
   assertEquals(await doubled.toNested(), [2, 4]);
   graph.launch(device.stream);
   assertEquals(await out.toNested(), [7, 9]);
+});
+
+Deno.test("An operation on a stream waits before it overwrites a tensor that others still read", async () => {
+  using slow = device.createStream();
+  using fast = device.createStream();
+  using zero = zeros([16], { device });
+  using large = zeros([2 ** 20], { device });
+  const { add, exp } = await import("../../src/device/tensor.ts");
+  for (let round = 0; round < 5; round++) {
+    using x = full([16], 1, { device });
+    await x.ready();
+    for (let step = 0; step < 8; step++) exp(large, { out: large, stream: slow });
+    using read = add(x, 1, { stream: slow });
+    add(zero, 5, { out: x, stream: fast });
+    assertEquals(new Set(await read.toArray()), new Set([2]));
+    assertEquals(new Set(await x.toArray()), new Set([5]));
+  }
 });
