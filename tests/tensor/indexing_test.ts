@@ -12,6 +12,7 @@ import {
   tensor,
   zeros,
 } from "../../src/device/tensor.ts";
+import * as tensors from "../../src/device/tensor.ts";
 import { device } from "../support/device.ts";
 import { expect, forms, Grid, read } from "../support/tensor_forms.ts";
 
