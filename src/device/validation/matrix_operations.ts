@@ -7,10 +7,41 @@
 import { type DType, DTYPES } from "../../memory/dtype.ts";
 import { astype, clip, where } from "../../tensor/elementwise.ts";
 import { embedding, scatterAdd, take, takeAlongAxis } from "../../tensor/indexing.ts";
-import { concat, flip, pad, repeat, roll, stack, tril, triu } from "../../tensor/manipulation.ts";
-import { layerNorm, rmsNorm } from "../../tensor/normalization.ts";
-import { argsort, cumulativeSum, searchsorted, sort, topk } from "../../tensor/sorting.ts";
-import { crossEntropy, logSoftmax, softmax } from "../../tensor/softmax.ts";
+import {
+  concat,
+  eye,
+  flip,
+  pad,
+  repeat,
+  roll,
+  split,
+  stack,
+  tril,
+  triu,
+} from "../../tensor/manipulation.ts";
+import {
+  layerNorm,
+  layerNormBackward,
+  rmsNorm,
+  rmsNormBackward,
+} from "../../tensor/normalization.ts";
+import {
+  argsort,
+  cumulativeSum,
+  nonzero,
+  searchsorted,
+  sort,
+  topk,
+  unique,
+} from "../../tensor/sorting.ts";
+import {
+  crossEntropy,
+  crossEntropyBackward,
+  logSoftmax,
+  logSoftmaxBackward,
+  softmax,
+  softmaxBackward,
+} from "../../tensor/softmax.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
 type Matrix = readonly (readonly number[])[];
@@ -22,7 +53,7 @@ export interface MatrixOperation {
   readonly bound: number;
   /** Whether errors of results below 1 are measured in units of the last place of 1. */
   readonly isCentred?: boolean;
-  readonly run: (x: Tensor) => Tensor;
+  readonly run: (x: Tensor) => Tensor | Promise<Tensor>;
   readonly reference: (x: Matrix) => readonly (readonly number[])[];
 }
 
@@ -54,9 +85,21 @@ function logarithms(row: readonly number[]): number[] {
   return row.map((x) => x - scale);
 }
 
+const deviation = (row: readonly number[], centre: number) =>
+  Math.sqrt(total(row.map((x) => (x - centre) ** 2)) / row.length + 1e-5);
+
 function standardised(row: readonly number[], centre: number): number[] {
-  const variance = total(row.map((x) => (x - centre) ** 2)) / row.length;
-  return row.map((x) => (x - centre) / Math.sqrt(variance + 1e-5));
+  const divisor = deviation(row, centre);
+  return row.map((x) => (x - centre) / divisor);
+}
+
+/** The gradient of a normalised row, with the reversed row as the gradient of the result. */
+function slope(row: readonly number[], centre: number): number[] {
+  const dy = row.toReversed();
+  const unit = standardised(row, centre);
+  const average = centre === 0 ? 0 : total(dy) / row.length;
+  const along = total(dy.map((it, at) => it * unit[at]!)) / row.length;
+  return dy.map((it, at) => (it - average - unit[at]! * along) / deviation(row, centre));
 }
 
 /** Positions in ascending order of the elements; equal ones stay in order. */
@@ -90,6 +133,41 @@ export const MATRIX_OPERATIONS: Readonly<Record<string, MatrixOperation>> = {
     (x) => rmsNorm(x, { epsilon: 1e-5 }) as Tensor,
     (row) => standardised(row, 0),
   ),
+  softmaxBackward: floats(
+    32,
+    (x) => softmaxBackward(x as Tensor<"float32">, x),
+    (y) => y.map((it) => it * (it - total(y.map((x) => x * x)))),
+  ),
+  logSoftmaxBackward: floats(
+    32,
+    (x) => logSoftmaxBackward(x as Tensor<"float32">, x),
+    (y) => y.map((it) => it - Math.exp(it) * total(y)),
+  ),
+  crossEntropyBackward: floats(
+    32,
+    (x) => crossEntropyBackward(1, x, counted(x), { reduction: "none" }),
+    (row, at) => logarithms(row).map((it, k) => Math.exp(it) - Number(k === at)),
+  ),
+  layerNormBackward: floats(
+    64,
+    (x) => layerNormBackward(flip(x, { axis: 1 }) as Tensor<"float32">, x).dx,
+    (row) => slope(row, total(row) / row.length),
+  ),
+  "layerNormBackward weight": {
+    dtypes: FLOATS,
+    bound: 64,
+    isCentred: true,
+    run: (x) => layerNormBackward(x as Tensor<"float32">, x).dWeight,
+    reference: (x) => [
+      x.map((row) => standardised(row, total(row) / row.length).map((it, at) => it * row[at]!))
+        .reduce((sums, row) => sums.map((sum, at) => sum + row[at]!)),
+    ],
+  },
+  rmsNormBackward: floats(
+    64,
+    (x) => rmsNormBackward(flip(x, { axis: 1 }) as Tensor<"float32">, x).dx,
+    (row) => slope(row, 0),
+  ),
   cumulativeSum: {
     ...exact(
       (x) => cumulativeSum(x, { axis: 1 }),
@@ -107,6 +185,11 @@ export const MATRIX_OPERATIONS: Readonly<Record<string, MatrixOperation>> = {
     (x) => searchsorted(sort(x.at(0)), x.at(1)),
     ([first, second]) => [second!.map((value) => first!.filter((it) => it < value).length)],
   ),
+  unique: exact((x) => unique(x), (x) => [[...new Set(x.flat())].sort((a, b) => a - b)]),
+  nonzero: exact(
+    async (x) => (await nonzero(x.greater(1)))[1]!,
+    (x) => x.map((row) => [...row.keys()].filter((at) => row[at]! > 1)),
+  ),
   take: exact(
     (x) => take(x, counted(x).negative(), { axis: 0 }),
     (x) => x.map((_, at) => x.at(-at)!),
@@ -122,6 +205,11 @@ export const MATRIX_OPERATIONS: Readonly<Record<string, MatrixOperation>> = {
   ),
   concat: exact((x) => concat([x, x], { axis: 1 }), (x) => x.map((row) => [...row, ...row])),
   stack: exact((x) => stack([x.at(0), x.at(1)]), (x) => x.slice(0, 2)),
+  split: exact((x) => split(x, [5, 9])[1]!, (x) => x.slice(5, 9)),
+  eye: exact(
+    (x) => eye(x.shape[0]!, x.shape[1], { device: x, dtype: x.dtype, k: 2 }),
+    (x) => x.map((row, at) => row.map((_, k) => Number(k === at + 2))),
+  ),
   flip: exact((x) => flip(x, { axis: 1 }), (x) => x.map((row) => row.toReversed())),
   roll: exact(
     (x) => roll(x, 1, { axis: 1 }),
