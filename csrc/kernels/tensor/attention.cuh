@@ -21,6 +21,7 @@ namespace gridstride::tensor {
 
 constexpr int key_tile = 64;
 constexpr int max_head = 256;
+constexpr int few_rows = 16;  // a tile's; otherwise 64
 constexpr float log2_of_e = 1.44269504f;
 constexpr float log_of_2 = 0.693147181f;
 
@@ -187,7 +188,11 @@ constexpr int lanes = 8;
 constexpr int wide_vectors = 2;
 #else
 constexpr int lanes = 4;
+#if defined(__aarch64__)
 constexpr int wide_vectors = 4;
+#else
+constexpr int wide_vectors = 2;
+#endif
 #endif
 typedef float Lanes __attribute__((vector_size(4 * lanes)));
 typedef int IntLanes __attribute__((vector_size(4 * lanes)));
@@ -234,7 +239,7 @@ struct AttentionTile {
   static constexpr int columns = Columns;
   static constexpr int rows = columns * lanes;
   // Rows of a product that are computed together, and depend on the number of registers.
-  static constexpr int step = Vectors == 1 ? 8 : 4;
+  static constexpr int step = Vectors == 1 ? 8 : 6;
 
   Lanes q[max_head * columns];
   Lanes scores[key_tile * columns];
@@ -306,6 +311,7 @@ struct AttentionTile {
   }
 };
 
+// A row as floats, which are copied to `wide` if need be.
 template <typename T>
 __device__ __forceinline__ const float* widened(const T* row, i64 size, float* wide) {
   GS_INDEPENDENT
@@ -313,6 +319,27 @@ __device__ __forceinline__ const float* widened(const T* row, i64 size, float* w
   return wide;
 }
 __device__ __forceinline__ const float* widened(const float* row, i64, float*) { return row; }
+#if defined(GS_USES_FLOAT16) && defined(__F16C__)
+// Single elements take several times as long.
+__device__ __forceinline__ const float* widened(const __half* row, i64 size, float* wide) {
+  typedef short Halves __attribute__((vector_size(16)));
+  typedef float Floats __attribute__((vector_size(32)));
+  i64 d = 0;
+  for (; d + 8 <= size; d += 8) {
+    Halves packed;
+    __builtin_memcpy(&packed, row + d, sizeof packed);
+    const Floats floats = __builtin_ia32_vcvtph2ps256(packed);
+    __builtin_memcpy(wide + d, &floats, sizeof floats);
+  }
+  for (; d < size; ++d) wide[d] = load(row[d]);
+  return wide;
+}
+#endif
+
+template <typename T>
+__device__ __forceinline__ void prefetch(const T* row, i64 size) {
+  for (i64 d = 0; d < size; d += 64 / sizeof(T)) __builtin_prefetch(row + d, 0, 2);
+}
 
 template <Keys Source, int Rows, int, typename T, typename M, typename Out>
 __device__ __forceinline__ void attention(const Attention& a, const T* q, const T* k, const T* v,
@@ -329,6 +356,8 @@ __device__ __forceinline__ void attention(const Attention& a, const T* q, const 
   const int groups = (job.rows + Vectors * lanes - 1) / (Vectors * lanes);
   const int used = groups * Vectors;
   const float scale = scale_of(a);
+  const T* const own_k = k + job.batch * a.k[0] + job.head * a.k[1];
+  const T* const own_v = v + job.batch * a.v[0] + job.head * a.v[1];
   AttentionRow rows[Tile::rows];
   int low[Tile::rows];
   int high[Tile::rows];
@@ -367,10 +396,14 @@ __device__ __forceinline__ void attention(const Attention& a, const T* q, const 
     }
     for (int j = 0; j < count; ++j) {
       const i64 row = key_row<Source>(a, job, begin + j);
-      tile.k[j] = widened(k + job.batch * a.k[0] + job.head * a.k[1] + row * a.k[2], size,
-                          tile.wide_k + j * max_head);
-      tile.v[j] = widened(v + job.batch * a.v[0] + job.head * a.v[1] + row * a.v[2], value_size,
-                          tile.wide_v + j * max_head);
+      tile.k[j] = widened(own_k + row * a.k[2], size, tile.wide_k + j * max_head);
+      tile.v[j] = widened(own_v + row * a.v[2], value_size, tile.wide_v + j * max_head);
+      // Few rows take less time than reading the keys.
+      if (Rows == few_rows && begin + key_tile + j < job.end) {
+        const i64 next = key_row<Source>(a, job, begin + key_tile + j);
+        prefetch(own_k + next * a.k[2], size);
+        prefetch(own_v + next * a.v[2], value_size);
+      }
     }
     for (int group = 0; group < groups; ++group) {
       int j = 0;
