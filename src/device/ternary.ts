@@ -10,3 +10,4 @@ import { openDevice } from "./open_device.ts";
 provideDefaultDevice(openDevice);
 
 export * from "../ternary/mod.ts";
+export { DeviceAwareQuantizer, type QuantizedFormat, type QuantizedValues } from "./quantizer.ts";
