@@ -195,5 +195,5 @@ function runPlan({ key, root, shape, captured, scalars, end }: Plan, inputs: rea
     return reduceExpression(end.reduction, tensors, scalars, root, end.options);
   }
   const types = tensors.map(({ dtype }) => dtype).join();
-  return runMap("fused", `${key} ${types}`, () => root, tensors, scalars, shape, root.dtype);
+  return runMap(FUSE, `${key} ${types}`, () => root, tensors, scalars, shape, root.dtype);
 }

@@ -2,13 +2,20 @@
 // Python has them.
 
 import { device } from "../support/device.ts";
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertRejects,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
 import { type DType, DTYPES } from "../../mod.ts";
 import {
   arange,
   loadNpy,
   loadNpz,
   loadSafetensors,
+  readNpy,
   saveNpy,
   saveNpz,
   saveSafetensors,
@@ -349,4 +356,10 @@ print(json.dumps([show(np.load("x.npy")), {k: show(x[k]) for k in x}, {k: show(y
     "BOOL",
   ]);
   for (const it of Object.values(saved)) it.dispose();
+});
+
+Deno.test("readNpy() refuses values that are no bytes", () => {
+  for (const wrong of [null, "x.npy", Float32Array.of(1)]) {
+    assertThrows(() => readNpy(wrong as never), TypeError, "file must be a Uint8Array");
+  }
 });

@@ -170,6 +170,7 @@ export function npyFileSize(start: Uint8Array<ArrayBuffer>): bigint {
  * @category Files of tensors
  */
 export function readNpy(file: Uint8Array<ArrayBuffer>): NpyArray {
+  requireArrayOf(file, "uint8", "read an .npy file", "file");
   const header = readHeader(file);
   const { shape, fortranOrder, dataOffset } = header;
   const { kind, isSwapped, dtypes, size } = elementTypes(header);
