@@ -18,6 +18,8 @@ import { type Layout, ROUNDINGS, type Section } from "./layouts.ts";
 
 /** Bytes that a block of the block form takes. */
 const BYTES = 4096;
+/** The most digits of the number of a byte, as of `tl1` and `tl2`. */
+const MOST_DIGITS = 7;
 const NO_DIGIT = { extent: 1, byte: 0, row: 0, column: 0, sign: 0 };
 
 /** Runs a kernel over the bytes of each section. */
@@ -37,9 +39,9 @@ function eachByte(
     const { digits, codec, byte, sign, column, slots, rowStep, columnStep } = section;
     const count = digits.reduce((product, { extent }) => product * extent, 1);
     if (count === 0) continue;
-    // Few numbers of digits, so that formats share kernels.
-    const missing = (digits.length > 3 ? 7 : 3) - digits.length;
-    const all = [...Array.from({ length: missing }, () => NO_DIGIT), ...digits];
+    // One number of digits, so that formats share kernels.
+    const missing = Array.from({ length: MOST_DIGITS - digits.length }, () => NO_DIGIT);
+    const all = [...missing, ...digits];
     const numbers = all.map((digit, index) =>
       Object.entries(digit).map(([name, value]) => [`${name}${index}`, value] as const)
     );

@@ -43,6 +43,7 @@ struct Place {
   // Takes the innermost digit that is left.
   __device__ __forceinline__ void take(i64 extent, i64 byte_step, i64 row_step, i64 column_step,
                                        i64 sign_step) {
+    if (extent == 1) return;
     const unsigned long long number = rest, radix = extent;
     rest = number / radix;
     const i64 digit = number - rest * radix;
