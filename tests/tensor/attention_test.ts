@@ -114,16 +114,17 @@ for (const [form, on] of forms) {
           8e-3,
         )
       ),
-      check([1, 1, 1, 3, 9, 64, 64], {}, undefined, "float16"),
+      // The block form has a conversion of its own.
+      ...(form === "block" ? [check([1, 1, 1, 3, 9, 20, 12], {}, undefined, "float16")] : []),
     ]);
   });
 }
 
 Deno.test("attention() gives zeros without keys, and nothing without queries", async () => {
-  const [q, k, v] = operands([1, 2, 1, 3, 0, 4, 5]).map((it) => it.tensor("float32", device));
+  const [q, k, v] = operands([1, 2, 1, 33, 0, 4, 5]).map((it) => it.tensor("float32", device));
   const { output, logSumExp } = attention(q!, k!, v!, { logSumExp: true });
-  await expectClose(output as Tensor, Grid.of([1, 2, 3, 5], () => 0), "output");
-  await expectClose(logSumExp as Tensor, Grid.of([1, 2, 3], () => -Infinity), "sums");
+  await expectClose(output as Tensor, Grid.of([1, 2, 33, 5], () => 0), "output");
+  await expectClose(logSumExp as Tensor, Grid.of([1, 2, 33], () => -Infinity), "sums");
   const empty = operands([1, 2, 1, 0, 7, 4, 5]).map((it) => it.tensor("float32", device));
   await expectClose(
     attention(empty[0]!, empty[1]!, empty[2]!) as Tensor,

@@ -183,7 +183,7 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
   using values = partOut;
   using logarithms = partSums;
   runTemplate({
-    action: `${action} merge`,
+    action: "attention merge",
     template: "attention",
     inputs: { part_out: values, part_sums: logarithms },
     results: { out, ...(sums === undefined ? {} : { sums }) },

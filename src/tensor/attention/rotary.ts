@@ -129,6 +129,8 @@ export function rotaryEmbedding<D extends AttentionDType>(
     numbers: {
       ...{ heads, length, pairs: size / 2, low, high, outer: outer!, inner: inner! },
       first: isFirst ? positions : 0,
+      apart: interleaved ? 2 : 1,
+      distance: interleaved ? 1 : size / 2,
     },
     body: `  const double step = __longlong_as_double(high << 32 | low);
   map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 job) {
@@ -142,10 +144,8 @@ export function rotaryEmbedding<D extends AttentionDType>(
     const float cosine = static_cast<float>(cos(angle));
     const float sine = static_cast<float>(sin(angle));
     for (i64 head = 0; head < heads; ++head) {
-      const i64 at = ((batch * heads + head) * length + row) * 2 * pairs + ${
-      interleaved ? "2 * pair" : "pair"
-    };
-      const i64 next = at + ${interleaved ? "1" : "pairs"};
+      const i64 at = ((batch * heads + head) * length + row) * 2 * pairs + pair * apart;
+      const i64 next = at + distance;
       const float a = load(x[at]);
       const float b = load(x[next]);
       out[at] = store<${type}>(a * cosine - b * sine);
