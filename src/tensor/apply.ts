@@ -347,7 +347,7 @@ function isSameView(a: Layout, b: Layout): boolean {
 }
 
 /** Checks a tensor that takes a result. */
-function requireOut(
+export function requireOut(
   action: string,
   out: Tensor,
   shape: Shape,

@@ -91,7 +91,7 @@ export {
   topk,
   unique,
 } from "./sorting.ts";
-export { matmul, type MatmulOptions } from "./linear_algebra.ts";
+export { explainMatmul, matmul, type MatmulOptions } from "./matmul/matmul.ts";
 export { type PrecisionMode, setPrecision } from "./precision.ts";
 export {
   layerNorm,

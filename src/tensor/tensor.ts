@@ -11,7 +11,7 @@ import type { DeviceBuffer } from "../memory/device_buffer.ts";
 import { createTypedArray, type DType, type TypedArrayOf } from "../memory/dtype.ts";
 import { widenToFloat32 } from "../memory/element_bits.ts";
 import { isCapturing } from "../stream/running_captures.ts";
-import { dense, type Operand, type TensorOptions } from "./apply.ts";
+import { dense, type Operand } from "./apply.ts";
 import { arrayText } from "./array_text.ts";
 import * as elementwise from "./elementwise.ts";
 import type { DivideResult, TypeOf } from "./elementwise.ts";
@@ -35,10 +35,9 @@ import {
   type Slice,
   sliceAxis,
 } from "./layout.ts";
-import { matmul } from "./linear_algebra.ts";
+import { matmul, type MatmulOptions } from "./matmul/matmul.ts";
 import type { FloatResult, Promote, SumResult } from "./promotion.ts";
 import * as reductions from "./reductions.ts";
-import type { MeanResult, ReduceOptions } from "./reductions.ts";
 import { addToScope } from "./scope.ts";
 import type { TensorStorage } from "./storage.ts";
 
@@ -68,9 +67,8 @@ const MAX_SHOWN_RANGE = 2 ** 20;
 /** Elements of typed arrays as JavaScript values. */
 function valuesOf(dtype: DType, elements: unknown): (number | bigint | boolean)[] {
   if (dtype === "bool") return Array.from(elements as Uint8Array, (bit) => bit !== 0);
-  if (dtype === "bfloat16") return [...widenToFloat32(dtype, elements as Uint16Array)];
-  if (dtype === "float8_e4m3" || dtype === "float8_e5m2") {
-    return [...widenToFloat32(dtype, elements as Uint8Array)];
+  if (dtype === "bfloat16" || dtype === "float8_e4m3" || dtype === "float8_e5m2") {
+    return [...widenToFloat32(dtype, elements as never)];
   }
   return Array.from(elements as ArrayLike<number | bigint>);
 }
@@ -651,22 +649,22 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 
   /** The sum along axes, or of all elements: `sum(this, options)`. */
-  sum(options: ReduceOptions = {}): Tensor<SumResult<D>> {
+  sum(options: reductions.ReduceOptions = {}): Tensor<SumResult<D>> {
     return reductions.sum<D>(this, options);
   }
 
   /** The mean along axes, or of all elements: `mean(this, options)`. */
-  mean(options: ReduceOptions = {}): Tensor<MeanResult<D>> {
+  mean(options: reductions.ReduceOptions = {}): Tensor<reductions.MeanResult<D>> {
     return reductions.mean<D>(this, options);
   }
 
   /** The largest element along axes, or of all: `max(this, options)`. */
-  max(options: ReduceOptions = {}): Tensor<D> {
+  max(options: reductions.ReduceOptions = {}): Tensor<D> {
     return reductions.max<D>(this, options);
   }
 
   /** The smallest element along axes, or of all: `min(this, options)`. */
-  min(options: ReduceOptions = {}): Tensor<D> {
+  min(options: reductions.ReduceOptions = {}): Tensor<D> {
     return reductions.min<D>(this, options);
   }
 
@@ -675,9 +673,12 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return reductions.argmax<D>(this, options);
   }
 
-  /** The matrix product: `matmul(this, y)`. */
-  matmul<E extends DType>(y: Tensor<E>, options: TensorOptions = {}): Tensor<Promote<D, E>> {
-    return matmul<D, E>(this, y, options);
+  /** The matrix product: `matmul(this, y, options)`. */
+  matmul<E extends DType, R extends DType = Promote<D, E>>(
+    y: Tensor<E>,
+    options: MatmulOptions<R> = {},
+  ): Tensor<R> {
+    return matmul<D, E, R>(this, y, options);
   }
 
   /** Gives up the tensor; the memory is freed with the last view. Repeated calls have no effect. */
@@ -685,12 +686,11 @@ export class Tensor<D extends DType = DType> implements Disposable {
     if (this.#disposed) return;
     this.#disposed = true;
     const storage = this.#storage;
-    if (storage === undefined) return;
-    if (storage.isTracked) {
+    if (storage?.isTracked) {
       const frame = new Error().stack?.split("\n").find((line) => !/tensor\.ts:|^Error/.test(line));
       this.#disposedAt = `disposed ${frame?.trim() ?? ""}`.trim();
     }
-    storage.release();
+    storage?.release();
   }
 
   /** Gives up the tensor; see {@linkcode Tensor.dispose}. */

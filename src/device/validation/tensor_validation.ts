@@ -9,7 +9,7 @@ import { describeValue } from "../../ffi/describe_value.ts";
 import { type DType, DTYPES, integerRange, isFloatDType } from "../../memory/dtype.ts";
 import * as elementwise from "../../tensor/elementwise.ts";
 import { fromTypedArray } from "../../tensor/creation.ts";
-import { matmul } from "../../tensor/linear_algebra.ts";
+import { matmul } from "../../tensor/matmul/matmul.ts";
 import * as reductions from "../../tensor/reductions.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { Device } from "../device.ts";

@@ -8,6 +8,7 @@ import ATTENTION from "../../../csrc/kernels/tensor/attention.cuh" with { type: 
 import ELEMENT from "../../../csrc/kernels/tensor/element.cuh" with { type: "text" };
 import INDEX from "../../../csrc/kernels/tensor/index.cuh" with { type: "text" };
 import MAP from "../../../csrc/kernels/tensor/map.cuh" with { type: "text" };
+import MATMUL from "../../../csrc/kernels/tensor/matmul.cuh" with { type: "text" };
 import RANDOM from "../../../csrc/kernels/tensor/random.cuh" with { type: "text" };
 import REDUCE from "../../../csrc/kernels/tensor/reduce.cuh" with { type: "text" };
 import SORT from "../../../csrc/kernels/tensor/sort.cuh" with { type: "text" };
@@ -24,6 +25,7 @@ const TEMPLATES = {
   random: [MAP, RANDOM],
   ternary: [MAP, TERNARY],
   attention: [MAP, ATTENTION],
+  matmul: [MAP, MATMUL],
 } as const;
 
 /** The way in which a kernel runs: a block is one thread with a loop, or it has CUDA threads. */

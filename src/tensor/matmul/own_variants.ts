@@ -1,0 +1,312 @@
+/**
+ * The variants of matrix products that `matmul.cuh` implements, for all element types and strides.
+ *
+ * @module
+ */
+
+import type { KernelArgument } from "../../launch/signature/signature_types.ts";
+import { bytesPerElement, cTypeOf, type DType, isFloatDType } from "../../memory/dtype.ts";
+import { enqueueKernel, strideClass } from "../apply.ts";
+import type { GeneratedKernel } from "../device_work.ts";
+import { kernelName, type KernelText } from "../expression/kernel_text.ts";
+import {
+  castNode,
+  dtypesIn,
+  type ExpressionNode,
+  ExpressionWriter,
+  storeText,
+} from "../expression/node.ts";
+import { valueType } from "../expression/operations.ts";
+import { roundedNode } from "../precision.ts";
+import { storageOf, type Tensor } from "../tensor.ts";
+import { epilogueOf, type MatmulProblem, type MatrixLayout, scaleType } from "./problem.ts";
+import type { MatmulVariant } from "./variants.ts";
+
+/** The largest tile of a block in the block form, as in `matmul.cuh`. */
+const TILE = { rows: 336, columns: 256 } as const;
+/** A multiple of the rows of a panel with all vectors, and of its columns. */
+const STEP = { rows: 14, columns: 32 } as const;
+/** The edge of a tile of CUDA threads, and columns of a block of one row. */
+const SIMT_EDGE = 64;
+const THREADS = 256;
+const SIMT_COLUMNS = 32;
+/** Multiplications that are worth another block, and elements read for one row. */
+const PER_BLOCK = 2 ** 19;
+const READ_PER_BLOCK = 2 ** 15;
+/** Columns of a block of one row whose sums stay in a first-level cache. */
+const SUMS = 2048;
+/** The time to pack an element, in that of a vector of products. */
+const PACKING = 6;
+
+/** The layouts in the order of the kernel's parameters, by their names in the kernel. */
+function matricesOf(problem: MatmulProblem): [string, MatrixLayout][] {
+  const { a, b, bias, residual, result } = problem;
+  return Object.entries({ a, b, bias, residual, out: result })
+    .filter((entry): entry is [string, MatrixLayout] => entry[1] !== undefined);
+}
+
+/** Rows and columns of the blocks' tiles, balanced between the processor's cores. */
+function tileOf({ m, n, k, context, batch }: MatmulProblem) {
+  const cores = context.info.multiprocessorCount;
+  const products = batch.reduce((product, extent) => product * extent, 1);
+  const most = Math.max(1, Math.ceil(m * n * k * products / PER_BLOCK));
+  const split = (extent: number, parts: number, step: number) =>
+    Math.ceil(Math.ceil(extent / parts) / step) * step;
+  let best = { cost: Infinity, rows: 0, columns: 0 };
+  const least = { down: Math.ceil(m / TILE.rows), across: Math.ceil(n / TILE.columns) };
+  for (let down = least.down; down <= least.down + cores; down++) {
+    for (let across = least.across; across <= least.across + cores; across++) {
+      const rows = split(m, down, STEP.rows);
+      const columns = split(n, across, STEP.columns);
+      if (rows > TILE.rows || columns > TILE.columns) continue;
+      const blocks = Math.ceil(m / rows) * Math.ceil(n / columns) * products;
+      const isFine = blocks <= most || (down === least.down && across === least.across);
+      if (!isFine) continue;
+      // Vectors of 16 products, and elements to pack.
+      const cost = Math.ceil(blocks / cores) *
+        (rows * columns / 16 + PACKING * (rows + columns) / 4);
+      if (cost < best.cost) best = { cost, rows, columns };
+    }
+  }
+  return best;
+}
+
+/** The C++ of a conversion of an operand's elements to the type of the sums. */
+function convertText(name: string, dtype: DType, problem: MatmulProblem): string {
+  const { mode, sums } = problem;
+  const input: ExpressionNode = { kind: "input", index: 0, dtype };
+  const isRounded = sums === "float32" && !dtype.startsWith("float8");
+  const node = isRounded ? roundedNode(input, mode) : castNode(input, sums);
+  const writer = new ExpressionWriter(() => "element");
+  const value = writer.value(node);
+  const type = sumsType(sums);
+  return [
+    `struct ${name} {`,
+    `  using Element = ${cTypeOf(dtype)};`,
+    `  __device__ __forceinline__ ${type} operator()(Element element) const {`,
+    ...writer.lines.map((line) => `    ${line}`),
+    `    return static_cast<${type}>(${value});`,
+    "  }",
+    "};",
+  ].join("\n");
+}
+
+/** Integers wrap, so they are added up without a sign. */
+function sumsType(sums: DType): string {
+  if (isFloatDType(sums)) return valueType(sums);
+  return bytesPerElement(sums) === 8 ? "unsigned long long" : "unsigned int";
+}
+
+/** The matrices that the epilogue reads and writes, and the C++ of it. */
+function finishText(problem: MatmulProblem, isSwapped: boolean): { text: string; names: string[] } {
+  const { sums, scale } = problem;
+  const own = matricesOf(problem).slice(2);
+  const place = (name: string, layout: MatrixLayout) => {
+    const kind = strideClass(isSwapped ? layout.row : layout.column);
+    const inner = kind === "0" ? "" : kind === "1" ? " + n" : ` + n * ${name}_n`;
+    return `${name}[m * ${name}_m${inner}]`;
+  };
+  const texts = new Map(own.map(([name, layout]) => [name, place(name, layout)]));
+  const writer = new ExpressionWriter((index) => texts.get(index === 0 ? "bias" : "residual")!);
+  const value = writer.value(epilogueOf(problem));
+  const members = [
+    ...own.map(([name, { dtype }]) =>
+      `${name === "out" ? "" : "const "}${cTypeOf(dtype)}* ${name}`
+    ),
+    ...own.flatMap(([name]) => [`long long ${name}_m`, `long long ${name}_n`]),
+    ...(scale === undefined ? [] : [`${valueType(scaleType(problem))} c0`]),
+  ];
+  return {
+    text: [
+      "struct Finish {",
+      ...members.map((member) => `  ${member};`),
+      `  __device__ __forceinline__ void operator()(i64 m, i64 n, ${sumsType(sums)} total) const {`,
+      `    const auto sum = static_cast<${valueType(sums)}>(total);`,
+      ...writer.lines.map((line) => `    ${line}`),
+      `    ${storeText(texts.get("out")!, value, problem.result.dtype)}`,
+      "  }",
+      "};",
+    ].join("\n"),
+    names: members.map((member) => member.split(" ").at(-1)!),
+  };
+}
+
+/** The kernel of a problem. With `isSwapped` it computes the transposed product. */
+function textOf(problem: MatmulProblem, call: string, isSwapped: boolean): KernelText {
+  const { action, sums, batch, scale } = problem;
+  const matrices = matricesOf(problem);
+  const { text, names } = finishText(problem, isSwapped);
+  const type = sumsType(sums);
+  const [left, right] = isSwapped ? ["b", "a"] : ["a", "b"];
+  const strides = (name: string) =>
+    isSwapped ? [`${name}_n`, `${name}_m`] : [`${name}_m`, `${name}_n`];
+  const finish = names.map((name) => {
+    if (!isSwapped || !/_[mn]$/.test(name)) return name;
+    return name.endsWith("m") ? name.replace(/m$/, "n") : name.replace(/n$/, "m");
+  });
+  const [extentM, extentN] = isSwapped ? ["n", "m"] : ["m", "n"];
+  const pointers = matrices.map(([name, { dtype }]) =>
+    `${name === "out" ? "" : "const "}${cTypeOf(dtype)}* ${name}`
+  );
+  return {
+    name: kernelName(action),
+    template: "matmul",
+    dtypes: new Set([
+      ...matrices.map(([, { dtype }]) => dtype),
+      ...dtypesIn(epilogueOf(problem)),
+      ...(problem.mode === "fp8" ? ["float8_e4m3" as const] : []),
+      ...(problem.mode === "fp16" ? ["float16" as const] : []),
+      ...(problem.mode === "bf16" ? ["bfloat16" as const] : []),
+    ]),
+    parameters: [
+      ...pointers,
+      ...matrices.flatMap(([name]) =>
+        ["offset", "m", "n"].map((member) => `long long ${name}_${member}`)
+      ),
+      ...(scale === undefined ? [] : [`${valueType(scaleType(problem))} c0`]),
+      ...["m", "n", "k", "tile_m", "tile_n", "down", "tiles"].map((name) => `long long ${name}`),
+      ...batch.map((_, axis) => `long long d${axis}`),
+      ...batch.flatMap((_, axis) => matrices.map(([name]) => `long long ${name}_${axis}`)),
+    ],
+    definitions: [
+      convertText("Left", problem[left as "a"].dtype, problem),
+      convertText("Right", problem[right as "b"].dtype, problem),
+      text,
+    ].join("\n"),
+    body: [
+      "  const i64 tile = blockIdx.x % tiles;",
+      "  i64 rest = blockIdx.x / tiles;",
+      ...matrices.map(([name]) => `  ${name} += ${name}_offset;`),
+      ...batch.map((_, axis) => axis).reverse().flatMap((axis) => [
+        ...matrices.map(([name]) => `  ${name} += rest % d${axis} * ${name}_${axis};`),
+        `  rest /= d${axis};`,
+      ]),
+      `  const Product<${type}, Left, Right> product{${
+        [left, right, extentM, extentN, "k", ...strides(left), ...strides(right)].join(", ")
+      }};`,
+      `  const Finish finish{${finish.join(", ")}};`,
+      `  ${call}`,
+    ].join("\n"),
+  };
+}
+
+/** The launch of a kernel of `matmul.cuh`. */
+interface OwnPlan {
+  readonly grid: number;
+  readonly block: number;
+  readonly tileRows: number;
+  readonly tileColumns: number;
+  readonly down: number;
+  readonly tiles: number;
+}
+
+function planOf(
+  { batch, work }: MatmulProblem,
+  [m, n]: readonly [number, number],
+  [tileRows, tileColumns]: readonly [number, number],
+): OwnPlan {
+  const down = Math.ceil(m / tileRows);
+  const tiles = down * Math.ceil(n / tileColumns);
+  const grid = batch.reduce((product, extent) => product * extent, tiles);
+  return { grid, block: work.form === "block" ? 1 : THREADS, tileRows, tileColumns, down, tiles };
+}
+
+function kernelOf(problem: MatmulProblem, call: string, isSwapped: boolean): GeneratedKernel {
+  const { action, sums, mode, scale, activation, batch, work } = problem;
+  const layouts = matricesOf(problem).map(([name, { dtype, row, column }]) =>
+    `${name} ${dtype} ${strideClass(isSwapped ? row : column)}`
+  );
+  const key = [action, call, layouts, sums, mode, scale !== undefined, activation, batch.length];
+  return work.kernel(`${key.join()} ${isSwapped}`, () => textOf(problem, call, isSwapped));
+}
+
+function run(
+  problem: MatmulProblem,
+  result: Tensor,
+  call: string,
+  plan: OwnPlan,
+  isSwapped = false,
+): void {
+  const { a, b, bias, residual, stream, m, n, k, batch, scale } = problem;
+  const kernel = kernelOf(problem, call, isSwapped);
+  const layouts = matricesOf(problem).map(([, layout]) => layout);
+  const inputs = [a, b, bias, residual].filter((it) => it !== undefined);
+  const operands = [...inputs.map(({ tensor }) => tensor), result];
+  const launchArguments: KernelArgument[] = [
+    ...operands.map((operand) => storageOf(operand).buffer),
+    ...layouts.flatMap(({ offset, row, column }) => [offset, row, column]),
+    ...(scale === undefined ? [] : [scale]),
+    ...[m, n, k, plan.tileRows, plan.tileColumns, plan.down, plan.tiles],
+    ...batch,
+    ...batch.flatMap((_, axis) => layouts.map((layout) => layout.batch[axis]!)),
+  ];
+  enqueueKernel(kernel, operands, [result], stream, plan, launchArguments);
+}
+
+const TILES = "matmul_tile(product, finish, tile, down, tile_m, tile_n);";
+
+const planPacked = (problem: MatmulProblem): OwnPlan => {
+  const { rows, columns } = tileOf(problem);
+  return planOf(problem, [problem.m, problem.n], [rows, columns]);
+};
+
+/** Packed panels in registers, in the block form. */
+export const PACKED: MatmulVariant = {
+  name: "packed",
+  supports: ({ work }) => ({
+    supported: work.form === "block",
+    reason: work.form === "block"
+      ? "panels of both matrices are packed and multiplied in registers"
+      : "it runs on a host device",
+  }),
+  plan: planPacked,
+  launch: (problem, result) => run(problem, result, TILES, planPacked(problem)),
+};
+
+const planSimt = (problem: MatmulProblem): OwnPlan =>
+  planOf(problem, [problem.m, problem.n], [SIMT_EDGE, SIMT_EDGE]);
+
+/** CUDA threads without tensor cores. */
+export const SIMT: MatmulVariant = {
+  name: "simt",
+  supports: ({ work }) => ({
+    supported: work.form === "threads",
+    reason: work.form === "threads"
+      ? "CUDA threads multiply tiles in shared memory"
+      : "it has CUDA threads, and the host device runs vectorised loops",
+  }),
+  plan: planSimt,
+  launch: (problem, result) => run(problem, result, TILES, planSimt(problem)),
+};
+
+const planVector = (problem: MatmulProblem): OwnPlan => {
+  const { m, n, k, work, batch, context } = problem;
+  const extent = Math.max(m, n);
+  if (work.form === "threads") return planOf(problem, [1, extent], [1, SIMT_COLUMNS]);
+  const products = batch.reduce((product, size) => product * size, 1);
+  const wanted = Math.min(4 * context.info.multiprocessorCount, extent * k / READ_PER_BLOCK);
+  const columns = Math.ceil(extent / Math.max(1, Math.ceil(wanted / products)) / 16) * 16;
+  return planOf(problem, [1, extent], [1, Math.min(columns, SUMS)]);
+};
+
+/** One row or one column: the matrix is read once. */
+export const VECTOR: MatmulVariant = {
+  name: "vector",
+  supports: ({ m, n }) => ({
+    supported: m === 1 || n === 1,
+    reason: m === 1 || n === 1
+      ? "with one row or column, the matrix is read once"
+      : `it needs one row or column, and the result has ${m} and ${n}`,
+  }),
+  plan: planVector,
+  launch: (problem, result) => {
+    const isSwapped = problem.m !== 1;
+    run(
+      problem,
+      result,
+      "matmul_vector(product, finish, tile, tile_n);",
+      planVector(problem),
+      isSwapped,
+    );
+  },
+};
