@@ -9,6 +9,8 @@ import { decodeAttention, PagedCache } from "../../tensor/attention/paged_cache.
 import { rotaryEmbedding } from "../../tensor/attention/rotary.ts";
 import { attentionVariableLength } from "../../tensor/attention/variable_length.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { decode, encode } from "../../ternary/formats.ts";
+import type { FormatOptions, TernaryFormat } from "../../ternary/layouts.ts";
 import type { MatrixOperation } from "./matrix_operations.ts";
 
 type Row = readonly number[];
@@ -105,6 +107,42 @@ const rotating = (interleaved: boolean): MatrixOperation => ({
     ),
 });
 
+/** Ternary formats, with a shape that each has; the elements are the first of a matrix. */
+const FORMATS: readonly (readonly [TernaryFormat, readonly number[], FormatOptions?])[] = [
+  ["i2_s", [3, 256]],
+  ["tl1", [32, 24], { tile: { bm: 32, bk: 24, bmm: 32 } }],
+  ["tl2", [32, 24], { tile: { bm: 32, bk: 24, bmm: 32 } }],
+  ["tq1_0", [3, 256]],
+  ["tq2_0", [3, 256]],
+  ["gridstride", [12, 64]],
+];
+
+/** The bytes of ternary weights, compared with those of JavaScript, and the weights of the bytes. */
+function codecs(): [string, MatrixOperation][] {
+  return FORMATS.flatMap(([format, shape, options = {}]) => {
+    const bytesOf = (x: Tensor) => {
+      const own = x.slice([{ stop: 12 }, { stop: 64 }]);
+      const sum = own.greater(1).astype("float32").add(own.greater(3).astype("float32"));
+      return encode(sum.add(-1).reshape(shape), shape, format, options);
+    };
+    const codesOf = (x: Matrix) =>
+      x.slice(0, 12).flatMap((row) => row.slice(0, 64)).map((it) => it > 3 ? 1 : it > 1 ? 0 : -1);
+    const exact = { dtypes: ["float32"], bound: 0 } as const;
+    return [
+      [`encode ${format}`, {
+        ...exact,
+        run: (x) => bytesOf(x) as Tensor,
+        reference: (x) => [[...encode(Float32Array.from(codesOf(x)), shape, format, options)]],
+      }],
+      [`decode ${format}`, {
+        ...exact,
+        run: (x) => decode(bytesOf(x), shape, format, options) as Tensor,
+        reference: (x) => [codesOf(x)],
+      }],
+    ] as [string, MatrixOperation][];
+  });
+}
+
 /** With one element type: the others differ in how elements are read and written only. */
 const once = (operation: MatrixOperation): MatrixOperation => ({
   ...operation,
@@ -124,4 +162,5 @@ export const PRODUCT_OPERATIONS: Readonly<Record<string, MatrixOperation>> = {
   decodeAttention: once(attending(attendCached, (q, k) => k <= q)),
   rotaryEmbedding: once(rotating(false)),
   "rotaryEmbedding interleaved": once(rotating(true)),
+  ...Object.fromEntries(codecs()),
 };
