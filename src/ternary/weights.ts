@@ -199,7 +199,7 @@ function ofCodes({ codes, scale }: Quantized, options: WeightsOptions): TernaryW
     );
   }
   const shape = own.shape as readonly [number, number];
-  const [rows] = shape;
+  const [rows, columns] = shape;
   const segments = options.segments === undefined
     ? undefined
     : requireSegments(options.segments, rows, ACTION);
@@ -215,7 +215,7 @@ function ofCodes({ codes, scale }: Quantized, options: WeightsOptions): TernaryW
   const layout = layoutOf("gridstride", shape, {}, ACTION);
   using one = oneScale(own, options);
   using bytes = encodeTensor(own, layout, one, ACTION, options.stream);
-  const packed = bytes.reshape([rows, layout.bytes / Math.max(1, rows)]);
+  const packed = bytes.reshape([rows, 16 * Math.ceil(columns / 64)]);
   return make(shape, packed, perRow(factor, segments, options));
 }
 

@@ -1,6 +1,6 @@
 // Quantisation and packed weights against published vectors and JavaScript, in both forms.
 
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { fromTypedArray, tensor } from "../../src/device/tensor.ts";
 import {
   encode,
@@ -49,7 +49,7 @@ for (const [form, on] of forms) {
   });
 
   Deno.test(`TernaryWeights packs weights of every width and gives them back (${form})`, async () => {
-    for (const [rows, columns] of [[3, 1], [2, 63], [2, 64], [5, 131]] as const) {
+    for (const [rows, columns] of [[3, 1], [2, 0], [2, 63], [2, 64], [5, 131]] as const) {
       const codes = Grid.mixed([rows, columns], 3).map((it) => it - 1);
       const scales = Float32Array.from({ length: rows }, (_, row) => 0.5 + row);
       using weights = TernaryWeights.from({
@@ -95,4 +95,33 @@ Deno.test("TernaryWeights.from() takes floats in segments, and bytes of formats"
     assertEquals([...await values.toArray()], [...ternary], format);
     assertEquals(packed.scale.shape, [1]);
   }
+});
+
+Deno.test("TernaryWeights.from() refuses sources, options and scales that do not fit", () => {
+  using codes = tensor([[1, 0], [-1, 1]], { dtype: "int8", device });
+  using scale = tensor([1, 2, 3], { device });
+  using w = tensor([[1, 2], [3, 4]], { device });
+  const blocks = encode(
+    Float32Array.from({ length: 512 }, (_, at) => at < 256 ? 1 : 2),
+    [512],
+    "tq2_0",
+  );
+  const refused: readonly (readonly [() => unknown, string])[] = [
+    [() => TernaryWeights.from({ codes, scale }), "1 scale or 2: its shape is (3,)"],
+    [() => TernaryWeights.from(w, { segments: [1, 2] }), "add up to 2: it is [1,2]"],
+    [() => TernaryWeights.from(w, { scale: 1 }), "options.scale is not"],
+    [() => TernaryWeights.from(codes as never), "w must be float16"],
+    [
+      () => TernaryWeights.from(blocks, { format: "tq2_0", shape: [1, 512], device }),
+      "scales of a row must be equal: those of row 0 are not",
+    ],
+    [() => quantizeWeights(scale), "w must be a matrix with elements"],
+    [() => quantizeActivations(codes as never), "x must be float16"],
+    [() => Reflect.construct(TernaryWeights, []), "call TernaryWeights.from()"],
+  ];
+  for (const [call, text] of refused) assertThrows(call, Error, text);
+  using packed = TernaryWeights.from(w);
+  assertThrows(() => packed.dequantize({ dtype: "int32" as "int8" }), TypeError, "options.dtype");
+  packed.dispose();
+  assertThrows(() => packed.dequantize(), TypeError, "must not be disposed");
 });
