@@ -265,3 +265,18 @@ Deno.test("decode() and encode() of tensors report bad codes, elements and scale
     assertEquals(await encoded(ones), good);
   }
 });
+
+Deno.test("decode() refuses bytes without a meaning in every format that has such", async () => {
+  for (const given of CASES.filter(([format]) => format !== "tq1_0")) {
+    const [format, shape, options] = given;
+    const values = valuesOf(given);
+    const bytes = encode(values, shape, format, options);
+    // The code that is none depends on the format's code of -1.
+    bytes[1] = format === "bn32-twos" ? 0xaa : /offset2|ms/.test(format) ? 0 : 0xff;
+    using source = fromTypedArray(bytes, [bytes.length], { device });
+    const decoding = decodeOptions(values, given);
+    assertThrows(() => decode(bytes, shape, format, decoding), RangeError, "weight in byte 1");
+    using decoded = decode(source, shape, format, decoding);
+    await assertRejects(() => decoded.toArray(), RangeError, "weight in byte 1", nameOf(given));
+  }
+});
