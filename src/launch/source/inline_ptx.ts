@@ -6,9 +6,13 @@
  */
 
 import {
+  ASYNC_COPY,
   ATOMICS,
   CONSTRAINTS,
   INSTRUCTIONS,
+  LOAD_MATRIX,
+  MATRIX_OPERANDS,
+  MATRIX_PRODUCT,
   MEMORY,
   OPERATORS,
   REGISTERS,
@@ -84,6 +88,11 @@ class Translation {
     if (memory !== null) return this.#memory(name, memory[1]!, memory[3]!, operands);
     const atomic = ATOMICS.exec(name);
     if (atomic !== null) return this.#atomic(name, atomic, operands);
+    const product = MATRIX_PRODUCT.exec(name);
+    if (product !== null) return this.#matrixProduct(name, product, operands);
+    const load = LOAD_MATRIX.exec(name);
+    if (load !== null) return this.#loadMatrix(name, load, operands);
+    if (ASYNC_COPY.test(name)) return this.#asyncCopy(name, operands);
     if (/^mov\.b(?:32|64)$/.test(name) && operands.some((one) => one.startsWith("{"))) {
       return this.#vector(name, operands);
     }
@@ -159,6 +168,64 @@ class Translation {
     return kind === "atom" ? this.#set(operands[0]!, call, name) : `${call};`;
   }
 
+  #matrixProduct(
+    name: string,
+    [, rows, depth, saturates, d, a, b, c]: RegExpExecArray,
+    operands: readonly string[],
+  ) {
+    const { packed, shapes, results } = MATRIX_OPERANDS[a!]!;
+    const has = (list: string, word: string) => list.split(" ").includes(word);
+    const isKnown = has(shapes, `${rows}x${depth}`) && has(results, c!) && has(results, d!) &&
+      MATRIX_OPERANDS[b!]!.packed === packed && MATRIX_OPERANDS[b!]!.results === results &&
+      (a === b || packed === 4) && (saturates === undefined || d === "s32");
+    if (!isKnown) throw new Refusal(`PTX instruction ${name}`);
+    const chunks = Number(depth) / (4 * packed);
+    const [height, words] = [Number(rows) / 8, Number(rows) / 4];
+    const counts = [d === "f16" ? height : words, chunks * height, chunks];
+    counts.push(c === "f16" ? height : words);
+    const lists = counts.map((count, index) => {
+      const parts = this.#parts(operands[index] ?? "");
+      if (parts.length === count) return parts;
+      throw new Refusal(`${name} with ${parts.length} registers in operand ${index}, not ${count}`);
+    });
+    const type = a === "f64" ? "b64" : "b32";
+    const arrays = lists.map((parts, index) =>
+      `unsigned long long gs_m${index}[] = {${
+        parts.map((part) => index === 0 ? "0" : this.#value(part, type, name)).join(", ")
+      }};`
+    );
+    const formats = [a, b, c, d].map((one) => `::gridstride::ptx::Format::${one}`).join(", ");
+    const call = `::gridstride::ptx::mma<${rows}, ${depth}, ${formats}, ${
+      saturates !== undefined
+    }>(gs_m0, gs_m1, gs_m2, gs_m3);`;
+    return `{ ${arrays.join(" ")} ${call} ${this.#results(lists[0]!, "gs_m0", type, name)} }`;
+  }
+
+  #loadMatrix(name: string, [, count]: RegExpExecArray, operands: readonly string[]) {
+    const parts = this.#parts(operands[0] ?? "");
+    if (parts.length !== Number(count)) {
+      throw new Refusal(`${name} with ${parts.length} registers, not ${count}`);
+    }
+    const address = this.#address(operands[1] ?? "", `${name}.shared`);
+    return `{ unsigned long long gs_m0[${count}]; ::gridstride::ptx::load_matrix<${count}, ${
+      name.includes(".trans")
+    }>(${address}, gs_m0); ${this.#results(parts, "gs_m0", "b32", name)} }`;
+  }
+
+  #results(parts: readonly string[], array: string, type: string, name: string): string {
+    return parts.map((part, index) =>
+      this.#set(part, `static_cast<${TYPES[type]}>(${array}[${index}])`, name)
+    ).join(" ");
+  }
+
+  #asyncCopy(name: string, [to = "", from = "", bytes = "", given = bytes]: readonly string[]) {
+    const isSize = name.startsWith("cp.async.cg") ? /^(?:16|%.*)$/ : /^(?:4|8|16|%.*)$/;
+    if (!isSize.test(bytes)) throw new Refusal(`${name} of ${bytes || "no"} bytes`);
+    const addresses = [this.#address(to, name), this.#address(from, "cp.async")].join(", ");
+    const sizes = [bytes, given].map((size) => this.#value(size, "u32", name)).join(", ");
+    return `::gridstride::ptx::copy_async(${addresses}, ${sizes});`;
+  }
+
   /** `mov.b64 d, {a, b}` and `mov.b64 {a, b}, d`. */
   #vector(name: string, [to = "", from = ""]: readonly string[]): string {
     const bits = name.endsWith("64") ? 64 : 32;
@@ -179,16 +246,20 @@ class Translation {
     return list.startsWith("{") ? list.slice(1, -1).split(",").map((part) => part.trim()) : [list];
   }
 
-  /** The address in brackets, which must have 64 bits: that of shared memory as 32 bits is lost. */
+  /** The address in brackets. Only those of shared memory may have 32 bits. */
   #address(place: string, name: string): string {
     const [, base = "", offset = "0"] =
       /^\[\s*([%\w$[\]]+?)\s*(?:\+\s*(-?\w+))?\s*\]$/.exec(place) ??
         [];
     const constraint = this.#operands.get(base.replace("%", ""));
-    if (base === "" || (constraint !== undefined && !constraint.includes("l"))) {
+    const isShared = name.includes(".shared");
+    if (base === "" || (!isShared && constraint !== undefined && !constraint.includes("l"))) {
       throw new Refusal(`${name} with an address of 32 bits`);
     }
-    return `${this.#value(base, "u64", name)} + ${this.#value(offset, "s64", name)}`;
+    const address = this.#value(base, "u64", name);
+    return `${isShared ? `::gridstride::ptx::from_shared(${address})` : address} + ${
+      this.#value(offset, "s64", name)
+    }`;
   }
 
   #set(place: string, value: string, name: string): string {

@@ -75,7 +75,9 @@ const ATOMIC = `(?:\\.(?:relaxed|acquire|release|acq_rel|cta|gpu|sys))*${SPACE}`
  */
 const TABLE: readonly (readonly [pattern: string, text: string])[] = [
   [`mov\\.(?:${I}|${F}|pred)`, "$1"],
-  ["cvta(?:\\.to)?(?:\\.(?:global|shared|local|const))?\\.u64", "$1"],
+  ["cvta\\.to\\.shared\\.u64", "P::to_shared($1)"],
+  ["cvta\\.shared\\.u64", "P::from_shared($1)"],
+  ["cvta(?:\\.to)?(?:\\.(?:global|local|const))?\\.u64", "$1"],
   [`(add|sub)\\.${I}`, "$1:u $< $2:u"],
   [`add\\.cc\\.${I3264}`, "P::sum<$U>($1:u, $2:u, false, gs_carry)"],
   [`addc\\.${I3264}`, "P::sum<$U>($1:u, $2:u, gs_carry, gs_dropped)"],
@@ -163,6 +165,8 @@ const TABLE: readonly (readonly [pattern: string, text: string])[] = [
   ["trap", "!__trap()"],
   ["brkpt", "!__brkpt()"],
   ["prefetch(?:u)?(?:\\.\\w+)*|discard(?:\\.\\w+|::\\w+)*|griddepcontrol\\.\\w+", "!(void)0"],
+  // Asynchronous copies are done at once.
+  ["cp\\.async\\.(?:commit_group|wait_group|wait_all)", "!(void)0"],
 ];
 
 export const INSTRUCTIONS: readonly (readonly [pattern: RegExp, text: string])[] = TABLE.map((
@@ -188,4 +192,28 @@ export const ROUNDINGS: Readonly<Record<string, string>> = {
 };
 export const WORDS: Readonly<Record<string, string>> = {
   ...{ s32: "int", u32: "uint", s64: "ll", u64: "ull", f32: "float", f64: "double" },
+};
+
+export const ASYNC_COPY: RegExp =
+  /^cp\.async\.c([ag])\.shared(?:::cta)?\.global(?:\.L2::(?:64|128|256)B)?$/;
+export const LOAD_MATRIX: RegExp =
+  /^ldmatrix\.sync\.aligned(?=.*\.m8n8)(?=.*\.x([124]))(?:\.(?:m8n8|x\d|trans|shared(?:::cta)?))*\.b16$/;
+const OPERAND = "(f16|bf16|tf32|e4m3|e5m2|s8|u8|f64)";
+export const MATRIX_PRODUCT: RegExp = new RegExp(
+  `^mma\\.sync\\.aligned\\.m(8|16)n8k(4|8|16|32)\\.row\\.col(?:\\.kind::f8f6f4)?(\\.satfinite)?` +
+    `\\.(f16|f32|f64|s32)\\.${OPERAND}\\.${OPERAND}\\.(f16|f32|f64|s32)$`,
+);
+
+/** Of the operands of a matrix product: elements in a register, shapes, and types of results. */
+export const MATRIX_OPERANDS: Readonly<
+  Record<string, { readonly packed: number; readonly shapes: string; readonly results: string }>
+> = {
+  f16: { packed: 2, shapes: "16x8 16x16", results: "f16 f32" },
+  bf16: { packed: 2, shapes: "16x8 16x16", results: "f32" },
+  tf32: { packed: 1, shapes: "16x4 16x8", results: "f32" },
+  e4m3: { packed: 4, shapes: "16x16 16x32", results: "f16 f32" },
+  e5m2: { packed: 4, shapes: "16x16 16x32", results: "f16 f32" },
+  s8: { packed: 4, shapes: "8x16 16x16 16x32", results: "s32" },
+  u8: { packed: 4, shapes: "8x16 16x16 16x32", results: "s32" },
+  f64: { packed: 1, shapes: "8x4 16x4 16x8 16x16", results: "f64" },
 };

@@ -278,12 +278,12 @@ Deno.test("inline PTX reads registers, memory and floats, and works in macros an
 
 Deno.test("compile() refuses other PTX by its instruction and line, where a condition keeps it", async () => {
   const cases = [
-    ['asm volatile("cp.async.wait_all;");', "PTX instruction cp.async.wait_all"],
+    ['asm volatile("wgmma.fence.sync;");', "PTX instruction wgmma.fence.sync"],
     ['asm("bar.sync 1, 64;");', "PTX instruction bar.sync 1, 64"],
     ['asm("addc.u32 %0, 1, 2;" : "=r"(x[0]));', "carry for addc.u32 from another asm"],
     [
-      'asm("ld.shared.u32 %0, [%1];" : "=r"(x[0]) : "r"(4));',
-      "ld.shared.u32 with an address of 32 bits",
+      'asm("ld.u32 %0, [%1];" : "=r"(x[0]) : "r"(4));',
+      "ld.u32 with an address of 32 bits",
     ],
     ['asm("mov.u32 %0, %clusterid.x;" : "=r"(x[0]));', "operand %clusterid.x of mov.u32"],
     ['asm("L: bra L;");', 'PTX for "L: bra L"'],

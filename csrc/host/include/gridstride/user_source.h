@@ -10,7 +10,7 @@
 #include "../cuda_runtime.h"
 #include "../stdio.h"
 #include "kernel_clock.h"
-#include "ptx_functions.h"
+#include "ptx/ptx_functions.h"
 #include "special_registers.h"
 
 // nvcc has included these too.
@@ -80,7 +80,7 @@ struct DynamicSharedMemory {
 
 // ---- inline PTX --------------------------------------------------------------------------------
 
-// What compiles user files rewrites inline PTX to calls of ptx_functions.h. This is for headers
+// What compiles user files rewrites inline PTX to calls of ptx/ptx_functions.h. This is for headers
 // that it does not see. The headers of this folder, and those of C libraries, spell theirs __asm__.
 #define GS_HOST_NO_PTX(reason) static_assert(false, reason);
 #define asm                                                                                  \

@@ -3,12 +3,13 @@
 
 #include <type_traits>
 
-#include "atomics.h"
-#include "collectives.h"
-#include "conversions.h"
-#include "integer_functions.h"
-#include "math_functions.h"
-#include "special_registers.h"
+#include "../atomics.h"
+#include "../collectives.h"
+#include "../conversions.h"
+#include "../integer_functions.h"
+#include "../math_functions.h"
+#include "../special_registers.h"
+#include "tensor_core.h"
 
 namespace gridstride::ptx {
 
