@@ -335,6 +335,14 @@ function createChecked(context: DeviceContext, { priority = 0 }: StreamOptions):
   return createStream(context.library, context.ordinal, priority);
 }
 
+/** Makes a stream that ends with its device, which it does not keep open. */
+export function streamUntilClose(context: DeviceContext): Stream {
+  if (context.closed) throw new TypeError(`Cannot use ${context.label} as it is disposed`);
+  const stream = makeDeviceStream(context);
+  context.onClose(() => closeStream(stream));
+  return stream;
+}
+
 const defaultStreams = new WeakMap<DeviceContext, Stream>();
 
 /**
@@ -345,9 +353,7 @@ const defaultStreams = new WeakMap<DeviceContext, Stream>();
 export function defaultStream(context: DeviceContext): Stream {
   const known = defaultStreams.get(context);
   if (known !== undefined && !known.disposed) return known;
-  if (context.closed) throw new TypeError(`Cannot use ${context.label} as it is disposed`);
-  const stream = makeDeviceStream(context);
+  const stream = streamUntilClose(context);
   defaultStreams.set(context, stream);
-  context.onClose(() => closeStream(stream));
   return stream;
 }

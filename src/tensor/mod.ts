@@ -91,6 +91,7 @@ export {
   topk,
   unique,
 } from "./sorting.ts";
+export { matmulBatch } from "./matmul/batch.ts";
 export { explainMatmul, matmul, type MatmulOptions } from "./matmul/matmul.ts";
 export { type PrecisionMode, setPrecision } from "./precision.ts";
 export {

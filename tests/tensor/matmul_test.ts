@@ -5,11 +5,13 @@ import {
   explainMatmul,
   fromTypedArray,
   matmul,
+  matmulBatch,
   type MatmulOptions,
   type Tensor,
   tensor,
   zeros,
 } from "../../src/device/tensor.ts";
+import { storageOf } from "../../src/tensor/tensor.ts";
 import { device } from "../support/device.ts";
 import { expect, forms, Grid, read } from "../support/tensor_forms.ts";
 
@@ -190,6 +192,30 @@ Deno.test("explainMatmul() names the variant, its launch and the reason, and opt
   const named = explainMatmul(x.slice([{ stop: 1 }]), y, { variant: own.variant });
   assertEquals([named.variant, named.reason.endsWith(", as requested")], [own.variant, true]);
   assertEquals(explainMatmul(x.slice([{ stop: 0 }]), y).launch, { grid: 0, block: 0 });
+});
+
+Deno.test("matmulBatch() has the bits of matmul() in the order of the pairs, on several streams", async () => {
+  using left = fractions([40, 30]).tensor("float32", device);
+  const right = [7, 20, 33].map((n) => fractions([30, n]).tensor("float32", device));
+  const pairs = [0, 1, 0, 2, 1, 2, 0].map((at, index) =>
+    [left.slice([{ start: index }]), right[at]!] as const
+  );
+  const products = matmulBatch(pairs, { maxInFlight: 3, scale: 2 });
+  assertEquals(new Set(products.map((it) => storageOf(it).stream)).size, 3);
+  const single = pairs.map(([x, y]) => matmul(x, y, { scale: 2 }));
+  for (const [index, own] of products.entries()) {
+    assertEquals(await read(own), await read(single[index]!), `pair ${index}`);
+  }
+  assertEquals(matmulBatch([]), []);
+  const wrong: readonly (readonly [() => unknown, typeof TypeError | typeof RangeError, string])[] =
+    [
+      [() => matmulBatch(1 as never), TypeError, "pairs must be an array of pairs"],
+      [() => matmulBatch([[left]] as never), TypeError, "pairs[0] must be a pair of tensors"],
+      [() => matmulBatch([pairs[0]!, [left, left]]), RangeError, "matmulBatch pair 1 as the inner"],
+      [() => matmulBatch([], { maxInFlight: 0 }), RangeError, "options.maxInFlight must be"],
+      [() => matmulBatch([], { bias: left } as never), TypeError, "bias"],
+    ];
+  for (const [run, kind, text] of wrong) assertThrows(run, kind, text);
 });
 
 Deno.test("matmul() refuses operands and options that do not fit, by name", () => {

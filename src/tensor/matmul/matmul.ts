@@ -81,7 +81,7 @@ export const MATMUL_OPTIONS: readonly (keyof MatmulOptions)[] = [
 ];
 
 /** A product with checked arguments. */
-interface CheckedMatmul {
+export interface CheckedMatmul {
   readonly problem: MatmulProblem;
   /** Of the result, as the caller sees it. */
   readonly shape: Shape;
@@ -129,7 +129,12 @@ function refuseOverlap(action: string, out: Tensor, operands: readonly Tensor[])
 }
 
 /** Checks the arguments of a product. */
-function checkMatmul(action: string, x: Tensor, y: Tensor, options: MatmulOptions): CheckedMatmul {
+export function checkMatmul(
+  action: string,
+  x: Tensor,
+  y: Tensor,
+  options: MatmulOptions,
+): CheckedMatmul {
   requireNames(options, MATMUL_OPTIONS, action);
   const [a, b] = [requireStored(x, "x", action), requireStored(y, "y", action)];
   if (a.rank === 0 || b.rank === 0) {

@@ -133,7 +133,7 @@ function finishText(problem: MatmulProblem, isSwapped: boolean): { text: string;
 
 /** The kernel of a problem. With `isSwapped` it computes the transposed product. */
 function textOf(problem: MatmulProblem, call: string, isSwapped: boolean): KernelText {
-  const { action, sums, batch, scale } = problem;
+  const { sums, batch, scale } = problem;
   const matrices = matricesOf(problem);
   const { text, names } = finishText(problem, isSwapped);
   const type = sumsType(sums);
@@ -149,7 +149,7 @@ function textOf(problem: MatmulProblem, call: string, isSwapped: boolean): Kerne
     `${name === "out" ? "" : "const "}${cTypeOf(dtype)}* ${name}`
   );
   return {
-    name: kernelName(action),
+    name: kernelName("matmul"),
     template: "matmul",
     dtypes: new Set([
       ...matrices.map(([, { dtype }]) => dtype),
@@ -212,11 +212,11 @@ function planOf(
 }
 
 function kernelOf(problem: MatmulProblem, call: string, isSwapped: boolean): GeneratedKernel {
-  const { action, sums, mode, scale, activation, batch, work } = problem;
+  const { sums, mode, scale, activation, batch, work } = problem;
   const layouts = matricesOf(problem).map(([name, { dtype, row, column }]) =>
     `${name} ${dtype} ${strideClass(isSwapped ? row : column)}`
   );
-  const key = [action, call, layouts, sums, mode, scale !== undefined, activation, batch.length];
+  const key = [call, layouts, sums, mode, scale !== undefined, activation, batch.length];
   return work.kernel(`${key.join()} ${isSwapped}`, () => textOf(problem, call, isSwapped));
 }
 
