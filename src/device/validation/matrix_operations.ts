@@ -53,7 +53,8 @@ export interface MatrixOperation {
   readonly bound: number;
   /** Whether errors of results below 1 are measured in units of the last place of 1. */
   readonly isCentred?: boolean;
-  readonly run: (x: Tensor) => Tensor | Promise<Tensor>;
+  /** Undefined if the device lacks the variant. */
+  readonly run: (x: Tensor) => Tensor | Promise<Tensor> | undefined;
   readonly reference: (x: Matrix) => readonly (readonly number[])[];
 }
 

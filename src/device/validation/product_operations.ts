@@ -8,6 +8,8 @@ import { attention } from "../../tensor/attention/attention.ts";
 import { decodeAttention, PagedCache } from "../../tensor/attention/paged_cache.ts";
 import { rotaryEmbedding } from "../../tensor/attention/rotary.ts";
 import { attentionVariableLength } from "../../tensor/attention/variable_length.ts";
+import { explainMatmul, matmul } from "../../tensor/matmul/matmul.ts";
+import { VARIANT_NAMES } from "../../tensor/matmul/variants.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { decode, encode } from "../../ternary/formats.ts";
 import type { FormatOptions, TernaryFormat } from "../../ternary/layouts.ts";
@@ -143,6 +145,25 @@ function codecs(): [string, MatrixOperation][] {
   });
 }
 
+/** A product by a variant: with a vector, or with the matrix's own transpose. */
+const product = (variant: string): MatrixOperation => ({
+  dtypes: ["float32"],
+  // The elements are positive.
+  bound: 64,
+  run(x) {
+    const y = variant === "vector" ? x.at(0) : x.transpose();
+    try {
+      explainMatmul(x, y, { variant });
+    } catch (error) {
+      if (error instanceof RangeError) return undefined;
+      throw error;
+    }
+    return matmul(x, y, { variant }) as Tensor;
+  },
+  reference: (x) =>
+    x.map((row) => variant === "vector" ? [dot(row, x[0]!)] : x.map((other) => dot(row, other))),
+});
+
 /** With one element type: the others differ in how elements are read and written only. */
 const once = (operation: MatrixOperation): MatrixOperation => ({
   ...operation,
@@ -163,4 +184,5 @@ export const PRODUCT_OPERATIONS: Readonly<Record<string, MatrixOperation>> = {
   rotaryEmbedding: once(rotating(false)),
   "rotaryEmbedding interleaved": once(rotating(true)),
   ...Object.fromEntries(codecs()),
+  ...Object.fromEntries(VARIANT_NAMES.map((variant) => [`matmul ${variant}`, product(variant)])),
 };

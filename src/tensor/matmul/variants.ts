@@ -23,6 +23,9 @@ export interface MatmulVariant {
 /** All variants. The first that supports a problem is taken. */
 const VARIANTS: readonly MatmulVariant[] = [VECTOR, PACKED, SIMT];
 
+/** Their names. */
+export const VARIANT_NAMES: readonly string[] = VARIANTS.map(({ name }) => name);
+
 /** The chosen variant of a problem, and the reason. */
 export function chooseVariant(
   problem: MatmulProblem,
