@@ -6,6 +6,7 @@
 import { attention, type AttentionDType, uniform } from "../src/device/tensor.ts";
 import { device, ON_GPU } from "./support/bench_device.ts";
 import { measure, scaled } from "./support/measure.ts";
+import { startPeer } from "./support/peer_process.ts";
 
 const { stream } = device;
 const LENGTH = scaled(ON_GPU ? 8192 : 1024, 64);
@@ -23,31 +24,7 @@ const SHAPES: readonly Shape[] = [
   ]),
 ];
 
-/** PyTorch in a process of its own, which computes on request; undefined where there is none. */
-async function startPyTorch() {
-  const script = new URL("peers/attention.py", import.meta.url).pathname;
-  let child: Deno.ChildProcess;
-  try {
-    child = new Deno.Command("python3", {
-      args: [script, JSON.stringify(SHAPES)],
-      ...{ stdin: "piped", stdout: "piped", stderr: "null" },
-    }).spawn();
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
-  globalThis.addEventListener("unload", () => child.kill());
-  const requests = child.stdin.getWriter();
-  const answers = child.stdout.getReader();
-  if ((await answers.read()).done) return undefined;
-  return async (index: number, calls: number) => {
-    await requests.write(new TextEncoder().encode(`${index} ${calls}\n`));
-    const { done } = await answers.read();
-    if (done) throw new Error("Cannot measure as PyTorch has ended");
-  };
-}
-
-const runPyTorch = await startPyTorch();
+const runPyTorch = await startPeer("attention.py", SHAPES);
 
 for (const [index, shape] of SHAPES.entries()) {
   const [batch, heads, keyHeads, queries, keys, size, causal, dtype] = shape;

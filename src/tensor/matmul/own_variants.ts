@@ -175,7 +175,7 @@ function textOf(problem: MatmulProblem, call: string, isSwapped: boolean): Kerne
     ].join("\n"),
     body: [
       "  const i64 tile = blockIdx.x % tiles;",
-      "  i64 rest = blockIdx.x / tiles;",
+      ...(batch.length === 0 ? [] : ["  i64 rest = blockIdx.x / tiles;"]),
       ...matrices.map(([name]) => `  ${name} += ${name}_offset;`),
       ...batch.map((_, axis) => axis).reverse().flatMap((axis) => [
         ...matrices.map(([name]) => `  ${name} += rest % d${axis} * ${name}_${axis};`),
@@ -284,7 +284,7 @@ const planVector = (problem: MatmulProblem): OwnPlan => {
   const extent = Math.max(m, n);
   if (work.form === "threads") return planOf(problem, [1, extent], [1, SIMT_COLUMNS]);
   const products = batch.reduce((product, size) => product * size, 1);
-  const wanted = Math.min(4 * context.info.multiprocessorCount, extent * k / READ_PER_BLOCK);
+  const wanted = Math.min(2 * context.info.multiprocessorCount, extent * k / READ_PER_BLOCK);
   const columns = Math.ceil(extent / Math.max(1, Math.ceil(wanted / products)) / 16) * 16;
   return planOf(problem, [1, extent], [1, Math.min(columns, SUMS)]);
 };

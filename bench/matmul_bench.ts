@@ -1,0 +1,51 @@
+/**
+ * Matrix products beside NumPy in the same run, where Python has it; PyTorch on a GPU.
+ */
+
+import { matmul, uniform } from "../src/device/tensor.ts";
+import { device, ON_GPU } from "./support/bench_device.ts";
+import { measure, scaled } from "./support/measure.ts";
+import { startPeer } from "./support/peer_process.ts";
+
+const { stream } = device;
+
+/** Rows, columns, inner extent, whether the right operand is transposed, element type. */
+type Shape = readonly [number, number, number, boolean, "float32" | "float64"];
+
+const EDGES = ON_GPU ? [1024, 4096, 8192] : [64, 128, 256, 512, 1024, 2048];
+
+const SHAPES: readonly Shape[] = [
+  ...EDGES.map((edge): Shape => [edge, edge, edge, false, "float32"]),
+  [1024, 1024, 1024, true, "float32"],
+  [1024, 1024, 1024, false, "float64"],
+  [16, 2048, 2048, false, "float32"],
+  [1, 4096, 4096, false, "float32"],
+  [1, 4096, 4096, true, "float32"],
+].map((
+  [m, n, k, ...rest],
+) => [m, scaled(n as number, 32), scaled(k as number, 32), ...rest]) as never;
+
+const NAME = ON_GPU ? "PyTorch" : "NumPy";
+const runPeer = await startPeer("matmul.py", SHAPES);
+
+for (const [index, [m, n, k, isTransposed, dtype]] of SHAPES.entries()) {
+  const options = { device, dtype, low: -1, high: 1 } as const;
+  const x = uniform([m, k], options);
+  const y = isTransposed ? uniform([n, k], options).transpose() : uniform([k, n], options);
+  using warm = matmul(x, y);
+  await warm.ready();
+  const group = `product of ${m} x ${k} and ${k} x ${n}${
+    isTransposed ? " transposed" : ""
+  } ${dtype}`;
+  // A request to the other process takes some tens of microseconds.
+  const calls = Math.max(1, Math.round(scaled(2 ** (ON_GPU ? 36 : 28), 1) / (m * n * k)));
+  measure("matmul()", { group, baseline: true, calls }, () => {
+    for (let i = 0; i < calls; i++) matmul(x, y).dispose();
+    stream.doneSync();
+  });
+  if (runPeer !== undefined) {
+    measure(NAME, { group, calls }, async () => {
+      await runPeer(index, calls);
+    });
+  }
+}
