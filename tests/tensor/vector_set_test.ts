@@ -2,8 +2,11 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { EnvironmentError } from "../../src/ffi/granted_environment.ts";
+import { openDevice } from "../../mod.ts";
+import { matmul } from "../../src/device/tensor.ts";
 import { sourceOf } from "../../src/tensor/expression/kernel_text.ts";
 import { hostVectors } from "../../src/tensor/expression/vector_set.ts";
+import { Grid } from "../support/tensor_forms.ts";
 
 const VARIABLE = "GRIDSTRIDE_HOST_VECTORS";
 
@@ -50,4 +53,17 @@ Deno.test("sourceOf() defines the macros of the vector set in the block form alo
       portable: 1,
     }[own as string] ?? 0,
   );
+});
+
+Deno.test("matmul() has the same bits with all vectors, since they add up in one order", async () => {
+  const widest = withVectors(undefined, hostVectors);
+  const family = ["avx512-vnni", "avx512", "avx2", "portable"];
+  const narrower = family.slice(family.indexOf(widest) + 1).filter((set) => set !== "avx512");
+  const results = await Promise.all([widest, ...narrower].map(async (set) => {
+    using device = openDevice("host");
+    const grids = [[31, 300], [300, 70]].map((shape) => Grid.mixed(shape, 1009));
+    const [x, y] = grids.map((grid) => grid.map((it) => it / 300 - 1).tensor("float32", device));
+    return [...await withVectors(set, () => matmul(x!, y!)).toArray()];
+  }));
+  for (const result of results) assertEquals(result, results[0]);
 });

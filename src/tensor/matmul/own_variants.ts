@@ -98,11 +98,11 @@ function sumsType(sums: DType): string {
 }
 
 /** The matrices that the epilogue reads and writes, and the C++ of it. */
-function finishText(problem: MatmulProblem, isSwapped: boolean): { text: string; names: string[] } {
+function finishText(problem: MatmulProblem): { text: string; names: string[] } {
   const { sums, scale } = problem;
   const own = matricesOf(problem).slice(2);
   const place = (name: string, layout: MatrixLayout) => {
-    const kind = strideClass(isSwapped ? layout.row : layout.column);
+    const kind = strideClass(layout.column);
     const inner = kind === "0" ? "" : kind === "1" ? " + n" : ` + n * ${name}_n`;
     return `${name}[m * ${name}_m${inner}]`;
   };
@@ -131,20 +131,12 @@ function finishText(problem: MatmulProblem, isSwapped: boolean): { text: string;
   };
 }
 
-/** The kernel of a problem. With `isSwapped` it computes the transposed product. */
-function textOf(problem: MatmulProblem, call: string, isSwapped: boolean): KernelText {
+/** The kernel of a problem. */
+function textOf(problem: MatmulProblem, call: string): KernelText {
   const { sums, batch, scale } = problem;
   const matrices = matricesOf(problem);
-  const { text, names } = finishText(problem, isSwapped);
+  const { text, names } = finishText(problem);
   const type = sumsType(sums);
-  const [left, right] = isSwapped ? ["b", "a"] : ["a", "b"];
-  const strides = (name: string) =>
-    isSwapped ? [`${name}_n`, `${name}_m`] : [`${name}_m`, `${name}_n`];
-  const finish = names.map((name) => {
-    if (!isSwapped || !/_[mn]$/.test(name)) return name;
-    return name.endsWith("m") ? name.replace(/m$/, "n") : name.replace(/n$/, "m");
-  });
-  const [extentM, extentN] = isSwapped ? ["n", "m"] : ["m", "n"];
   const pointers = matrices.map(([name, { dtype }]) =>
     `${name === "out" ? "" : "const "}${cTypeOf(dtype)}* ${name}`
   );
@@ -169,8 +161,8 @@ function textOf(problem: MatmulProblem, call: string, isSwapped: boolean): Kerne
       ...batch.flatMap((_, axis) => matrices.map(([name]) => `long long ${name}_${axis}`)),
     ],
     definitions: [
-      convertText("Left", problem[left as "a"].dtype, problem),
-      convertText("Right", problem[right as "b"].dtype, problem),
+      convertText("Left", problem.a.dtype, problem),
+      convertText("Right", problem.b.dtype, problem),
       text,
     ].join("\n"),
     body: [
@@ -181,10 +173,8 @@ function textOf(problem: MatmulProblem, call: string, isSwapped: boolean): Kerne
         ...matrices.map(([name]) => `  ${name} += rest % d${axis} * ${name}_${axis};`),
         `  rest /= d${axis};`,
       ]),
-      `  const Product<${type}, Left, Right> product{${
-        [left, right, extentM, extentN, "k", ...strides(left), ...strides(right)].join(", ")
-      }};`,
-      `  const Finish finish{${finish.join(", ")}};`,
+      `  const Product<${type}, Left, Right> product{a, b, m, n, k, a_m, a_n, b_m, b_n};`,
+      `  const Finish finish{${names.join(", ")}};`,
       `  ${call}`,
     ].join("\n"),
   };
@@ -211,13 +201,14 @@ function planOf(
   return { grid, block: work.form === "block" ? 1 : THREADS, tileRows, tileColumns, down, tiles };
 }
 
-function kernelOf(problem: MatmulProblem, call: string, isSwapped: boolean): GeneratedKernel {
+function kernelOf(problem: MatmulProblem, call: string): GeneratedKernel {
   const { sums, mode, scale, activation, batch, work } = problem;
-  const layouts = matricesOf(problem).map(([name, { dtype, row, column }]) =>
-    `${name} ${dtype} ${strideClass(isSwapped ? row : column)}`
+  // The operands of the product have any strides.
+  const layouts = matricesOf(problem).map(([name, { dtype, column }], index) =>
+    `${name} ${dtype} ${index < 2 ? "" : strideClass(column)}`
   );
   const key = [call, layouts, sums, mode, scale !== undefined, activation, batch.length];
-  return work.kernel(`${key.join()} ${isSwapped}`, () => textOf(problem, call, isSwapped));
+  return work.kernel(key.join(), () => textOf(problem, call));
 }
 
 function run(
@@ -225,10 +216,9 @@ function run(
   result: Tensor,
   call: string,
   plan: OwnPlan,
-  isSwapped = false,
 ): void {
   const { a, b, bias, residual, stream, m, n, k, batch, scale } = problem;
-  const kernel = kernelOf(problem, call, isSwapped);
+  const kernel = kernelOf(problem, call);
   const layouts = matricesOf(problem).map(([, layout]) => layout);
   const inputs = [a, b, bias, residual].filter((it) => it !== undefined);
   const operands = [...inputs.map(({ tensor }) => tensor), result];
@@ -279,6 +269,22 @@ export const SIMT: MatmulVariant = {
   launch: (problem, result) => run(problem, result, TILES, planSimt(problem)),
 };
 
+/** The same product of transposed matrices. */
+function transposed(problem: MatmulProblem): MatmulProblem {
+  const { m, n, a, b, bias, residual, result } = problem;
+  const flip = <Layout extends MatrixLayout>(it: Layout): Layout => ({
+    ...it,
+    row: it.column,
+    column: it.row,
+  });
+  return {
+    ...problem,
+    ...{ m: n, n: m, a: flip(b), b: flip(a), result: flip(result) },
+    bias: bias && flip(bias),
+    residual: residual && flip(residual),
+  };
+}
+
 const planVector = (problem: MatmulProblem): OwnPlan => {
   const { m, n, k, work, batch, context } = problem;
   const extent = Math.max(m, n);
@@ -300,13 +306,7 @@ export const VECTOR: MatmulVariant = {
   }),
   plan: planVector,
   launch: (problem, result) => {
-    const isSwapped = problem.m !== 1;
-    run(
-      problem,
-      result,
-      "matmul_vector(product, finish, tile, tile_n);",
-      planVector(problem),
-      isSwapped,
-    );
+    const row = problem.m === 1 ? problem : transposed(problem);
+    run(row, result, "matmul_vector(product, finish, tile, tile_n);", planVector(problem));
   },
 };
