@@ -95,6 +95,9 @@ Deno.test("matmul() accumulates float64 as such, 16-bit floats as float32, and w
   const long = tensor([[2n ** 63n - 1n, 3n]], { dtype: "uint64", device });
   const square = await matmul(long, long.transpose()).toArray();
   assertEquals([...square], [BigInt.asUintN(64, (2n ** 63n - 1n) ** 2n + 9n)]);
+  const eighths = tensor([[1.5, 2], [3, 400]], { device }).astype("float8_e4m3");
+  const wide8 = await matmul(eighths, eighths, { dtype: "float32" }).toNested();
+  assertEquals(wide8, [[8.25, 771], [1156.5, 147462]]);
   const bytes = integers.tensor("int8", device);
   await expect(matmul(bytes, bytes.reshape([40, 15])), wide.map((it) => it << 24 >> 24), "int8");
 });

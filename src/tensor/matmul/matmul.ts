@@ -284,8 +284,8 @@ export function matmul<D extends DType, E extends DType, R extends DType = Promo
  * ```ts
  * import { explainMatmul, zeros } from "@gridstride/cuda/tensor";
  *
- * const { variant, reason } = explainMatmul(zeros([1, 64]), zeros([64, 64]));
- * console.log(variant, reason); // vector with one row or column, the matrix is read once
+ * const { variant } = explainMatmul(zeros([1, 64]), zeros([64, 64]));
+ * console.log(variant); // vector
  * ```
  * @category Linear algebra
  */

@@ -52,10 +52,12 @@ function tileOf({ m, n, k, context, batch }: MatmulProblem) {
   const most = Math.max(1, Math.ceil(m * n * k * products / PER_BLOCK));
   const split = (extent: number, parts: number, step: number) =>
     Math.ceil(Math.ceil(extent / parts) / step) * step;
+  // Some tens of candidates on every processor.
+  const stride = Math.ceil(cores / 8);
   let best = { cost: Infinity, rows: 0, columns: 0 };
   const least = { down: Math.ceil(m / TILE.rows), across: Math.ceil(n / TILE.columns) };
-  for (let down = least.down; down <= least.down + cores; down++) {
-    for (let across = least.across; across <= least.across + cores; across++) {
+  for (let down = least.down; down <= least.down + cores; down += stride) {
+    for (let across = least.across; across <= least.across + cores; across += stride) {
       const rows = split(m, down, STEP.rows);
       const columns = split(n, across, STEP.columns);
       if (rows > TILE.rows || columns > TILE.columns) continue;
