@@ -23,4 +23,10 @@ export {
   type TernaryTile,
 } from "./layouts.ts";
 export { quantizeActivations, type QuantizeOptions, quantizeWeights } from "./quantize.ts";
+export {
+  explainTernaryMatmul,
+  ternaryMatmul,
+  type TernaryMatmulOptions,
+  type TernaryResult,
+} from "./ternary_matmul.ts";
 export { TernaryWeights, type WeightsOptions } from "./weights.ts";

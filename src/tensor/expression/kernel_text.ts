@@ -13,6 +13,7 @@ import RANDOM from "../../../csrc/kernels/tensor/random.cuh" with { type: "text"
 import REDUCE from "../../../csrc/kernels/tensor/reduce.cuh" with { type: "text" };
 import SORT from "../../../csrc/kernels/tensor/sort.cuh" with { type: "text" };
 import TERNARY from "../../../csrc/kernels/tensor/ternary.cuh" with { type: "text" };
+import TERNARY_MATMUL from "../../../csrc/kernels/tensor/ternary_matmul.cuh" with { type: "text" };
 import type { DType } from "../../memory/dtype.ts";
 import { vectorDeclarations } from "./operations.ts";
 import { vectorMacros } from "./vector_set.ts";
@@ -24,6 +25,7 @@ const TEMPLATES = {
   sort: [MAP, SORT],
   random: [MAP, RANDOM],
   ternary: [MAP, TERNARY],
+  ternaryMatmul: [MAP, TERNARY_MATMUL],
   attention: [MAP, ATTENTION],
   matmul: [MAP, MATMUL],
 } as const;

@@ -1,0 +1,273 @@
+/*
+ * ternary_matmul.cuh — products of 8-bit integers and packed ternary weights.
+ *
+ * Problem: dot[m, n] = sum over k of q[m, k] * (code[n, k] - 1), codes 0, 1 and 2 in 2 bits. Rows
+ * of q have `depth` elements, a multiple of 64, and rows of codes depth / 4 bytes: of each 64
+ * weights, byte j has the weights j, j + 16, j + 32 and j + 48 from its lowest bits. The caller's
+ * finish(m, n, dot) scales and stores.
+ * Mapping, block form: a block takes some rows of q and of weights. Four rows of weights at a time
+ * are multiplied with up to micro_rows rows of q, along k in vectors; with many rows of q they are
+ * unpacked to bytes first. Threads: a warp takes a row of weights and four rows of q, 16 bytes of
+ * codes each lane and step, and multiplies by dp4a.
+ * Bytes: codes once per block, q once per four rows of weights.
+ * Numerics: exact. The codes are not negative, so dot = sum of q * code - sum of q. A sum of 2^22
+ * products fits in 32 bits.
+ */
+#pragma once
+
+#include "kernels/tensor/map.cuh"
+
+namespace gridstride::tensor {
+
+struct TernaryProduct {
+  const signed char* q;
+  const unsigned char* codes;
+  i64 m;
+  i64 n;
+  i64 depth;
+};
+
+constexpr int group = 64;       // weights
+constexpr int group_bytes = 16;
+
+#if defined(GS_BLOCK_FORM)
+
+// The codes of a group, and sums of products with them.
+#if defined(GS_VNNI) && !defined(__clang__)
+
+constexpr int micro_rows = 4;
+struct Codes {
+  typedef int Ints __attribute__((vector_size(64)));
+  typedef unsigned int Words __attribute__((vector_size(64)));
+  typedef unsigned int Quarter __attribute__((vector_size(16)));
+  using Sums = Ints;
+  Words bytes;
+
+  static Codes unpack(const unsigned char* from) {
+    Quarter x;
+    __builtin_memcpy(&x, from, sizeof x);
+    const Words all = __builtin_shufflevector(x, x, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
+    return {all >> Words{0, 0, 0, 0, 2, 2, 2, 2, 4, 4, 4, 4, 6, 6, 6, 6} & 0x03030303u};
+  }
+  static Codes read(const void* from) {
+    Codes codes;
+    __builtin_memcpy(&codes, from, sizeof codes);
+    return codes;
+  }
+  static Sums add(Sums sums, Codes codes, Codes q) {
+    return __builtin_ia32_vpdpbusd_v16si(sums, (Ints)codes.bytes, (Ints)q.bytes);
+  }
+};
+
+#elif defined(__AVX2__) && !defined(GS_PORTABLE)
+
+constexpr int micro_rows = 2;
+struct Codes {
+  typedef char Bytes __attribute__((vector_size(32)));
+  typedef short Shorts __attribute__((vector_size(32)));
+  typedef int Ints __attribute__((vector_size(32)));
+  typedef unsigned int Words __attribute__((vector_size(32)));
+  using Sums = Ints;
+  Words bytes[2];
+
+  static Codes unpack(const unsigned char* from) {
+    unsigned int x[4];
+    __builtin_memcpy(x, from, sizeof x);
+    const Words all = {x[0], x[1], x[2], x[3], x[0], x[1], x[2], x[3]};
+    return {{all >> Words{0, 0, 0, 0, 2, 2, 2, 2} & 0x03030303u,
+             all >> Words{4, 4, 4, 4, 6, 6, 6, 6} & 0x03030303u}};
+  }
+  static Codes read(const void* from) {
+    Codes codes;
+    __builtin_memcpy(&codes, from, sizeof codes);
+    return codes;
+  }
+  // Pairs of products are at most 2 * 2 * 128 and the sum of two such pairs 1024: nothing saturates.
+  static Sums add(Sums sums, Codes codes, Codes q) {
+    const Shorts pairs =
+        (Shorts)__builtin_ia32_pmaddubsw256((Bytes)codes.bytes[0], (Bytes)q.bytes[0]) +
+        (Shorts)__builtin_ia32_pmaddubsw256((Bytes)codes.bytes[1], (Bytes)q.bytes[1]);
+    return sums + (Ints)__builtin_ia32_pmaddwd256(pairs, Shorts{} + (short)1);
+  }
+};
+
+#else
+
+constexpr int micro_rows = 2;
+struct Codes {
+  typedef int Sums __attribute__((vector_size(64)));
+  signed char bytes[group];
+
+  static Codes unpack(const unsigned char* from) {
+    Codes codes;
+    for (int j = 0; j < group; ++j) {
+      codes.bytes[j] = static_cast<signed char>(from[j % group_bytes] >> 2 * (j / group_bytes) & 3);
+    }
+    return codes;
+  }
+  static Codes read(const void* from) {
+    Codes codes;
+    __builtin_memcpy(&codes, from, sizeof codes);
+    return codes;
+  }
+  static Sums add(Sums sums, const Codes& codes, const Codes& q) {
+    int total[group_bytes];
+    for (int j = 0; j < group_bytes; ++j) {
+      short product = 0;
+      for (int i = 0; i < 4; ++i) {
+        product = static_cast<short>(product + codes.bytes[16 * i + j] * q.bytes[16 * i + j]);
+      }
+      total[j] = product;
+    }
+    Sums own;
+    __builtin_memcpy(&own, total, sizeof own);
+    return sums + own;
+  }
+};
+
+#endif
+
+constexpr int weight_rows = 4;
+constexpr int most_rows = 64;  // of q in a block, as in ternary_matmul.ts
+constexpr i64 unpacked_groups = 128;
+// To unpack is worth it from this number of rows of q on.
+constexpr int many_rows = 8;
+
+// Adds the dots of Rows rows of q and four rows of weights.
+template <int Rows, bool IsPacked>
+__device__ __attribute__((noinline)) void add_dots(const signed char* q, i64 depth,
+                                                   const unsigned char* const* weights,
+                                                   i64 groups, int (*dots)[weight_rows]) {
+  Codes::Sums sums[Rows][weight_rows] = {};
+  const unsigned char* row[weight_rows];
+  for (int j = 0; j < weight_rows; ++j) row[j] = weights[j];
+  for (i64 g = 0; g < groups; ++g) {
+    Codes codes[weight_rows];
+#pragma GCC unroll 4
+    for (int j = 0; j < weight_rows; ++j) {
+      codes[j] = IsPacked ? Codes::unpack(row[j] + g * group_bytes) : Codes::read(row[j] + g * group);
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < Rows; ++r) {
+      const Codes own = Codes::read(q + r * depth + g * group);
+#pragma GCC unroll 4
+      for (int j = 0; j < weight_rows; ++j) sums[r][j] = Codes::add(sums[r][j], codes[j], own);
+    }
+  }
+  for (int r = 0; r < Rows; ++r) {
+    for (int j = 0; j < weight_rows; ++j) {
+      for (unsigned l = 0; l < sizeof(Codes::Sums) / sizeof(int); ++l) dots[r][j] += sums[r][j][l];
+    }
+  }
+}
+
+template <bool IsPacked>
+__device__ void add_all_dots(const signed char* q, i64 depth, const unsigned char* const* weights,
+                             i64 groups, int rows, int (*dots)[weight_rows]) {
+  int r = 0;
+  for (; r + micro_rows <= rows; r += micro_rows) {
+    add_dots<micro_rows, IsPacked>(q + r * depth, depth, weights, groups, dots + r);
+  }
+  for (; r < rows; ++r) add_dots<1, IsPacked>(q + r * depth, depth, weights, groups, dots + r);
+}
+
+// Rows of q from `top` on, and of weights from `begin` to `end`.
+template <typename Finish>
+__device__ __forceinline__ void ternary_tile(const TernaryProduct& p, i64 top, i64 begin, i64 end,
+                                             const Finish& finish) {
+  static thread_local unsigned char unpacked[weight_rows][unpacked_groups * group];
+  const int rows = static_cast<int>(top + most_rows < p.m ? most_rows : p.m - top);
+  const signed char* const q = p.q + top * p.depth;
+  int own[most_rows];
+  for (int r = 0; r < rows; ++r) {
+    int sum = 0;
+    for (i64 k = 0; k < p.depth; ++k) sum += q[r * p.depth + k];
+    own[r] = sum;
+  }
+  const i64 groups = p.depth / group;
+  for (i64 n = begin; n < end; n += weight_rows) {
+    int dots[most_rows][weight_rows] = {};
+    const unsigned char* weights[weight_rows];
+    for (int j = 0; j < weight_rows; ++j) {
+      const i64 row = n + j < end ? n + j : end - 1;
+      weights[j] = p.codes + row * groups * group_bytes;
+    }
+    if (rows < many_rows) {
+      add_all_dots<true>(q, p.depth, weights, groups, rows, dots);
+    } else {
+      for (i64 g = 0; g < groups; g += unpacked_groups) {
+        const i64 some = g + unpacked_groups < groups ? unpacked_groups : groups - g;
+        const unsigned char* bytes[weight_rows];
+        for (int j = 0; j < weight_rows; ++j) {
+          for (i64 i = 0; i < some; ++i) {
+            const Codes codes = Codes::unpack(weights[j] + (g + i) * group_bytes);
+            __builtin_memcpy(unpacked[j] + i * group, &codes, sizeof codes);
+          }
+          bytes[j] = unpacked[j];
+        }
+        add_all_dots<false>(q + g * group, p.depth, bytes, some, rows, dots);
+      }
+    }
+    for (int r = 0; r < rows; ++r) {
+      for (int j = 0; j < weight_rows && n + j < end; ++j) {
+        finish(top + r, n + j, dots[r][j] - own[r]);
+      }
+    }
+  }
+}
+
+#else
+
+constexpr int warps = 8;
+constexpr int thread_rows = 4;  // of q, as in ternary_matmul.ts
+
+// Four rows of q from `top` on, and a row of weights for each warp.
+template <typename Finish>
+__device__ __forceinline__ void ternary_tile(const TernaryProduct& p, i64 top, i64 begin, i64,
+                                             const Finish& finish) {
+  __shared__ int own[thread_rows];
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const i64 n = begin + static_cast<int>(threadIdx.x) / 32;
+  const int rows = static_cast<int>(top + thread_rows < p.m ? thread_rows : p.m - top);
+  if (threadIdx.x < thread_rows) own[threadIdx.x] = 0;
+  __syncthreads();
+  for (int r = 0; r < rows; ++r) {
+    const int* const q = reinterpret_cast<const int*>(p.q + (top + r) * p.depth);
+    int sum = 0;
+    for (i64 i = threadIdx.x; i < p.depth / 4; i += blockDim.x) sum = __dp4a(q[i], 0x01010101, sum);
+    for (int distance = 16; distance > 0; distance /= 2) {
+      sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+    }
+    if (lane == 0) atomicAdd(&own[r], sum);
+  }
+  __syncthreads();
+  if (n >= p.n) return;
+  const i64 groups = p.depth / group;
+  int dots[thread_rows] = {};
+  for (i64 g = lane; g < groups; g += 32) {
+    const uint4 packed = reinterpret_cast<const uint4*>(p.codes + n * groups * group_bytes)[g];
+    const unsigned int words[4] = {packed.x, packed.y, packed.z, packed.w};
+    for (int r = 0; r < thread_rows; ++r) {
+      if (r >= rows) break;
+      const int4* const q = reinterpret_cast<const int4*>(p.q + (top + r) * p.depth + g * group);
+      for (int i = 0; i < 4; ++i) {
+        const int4 part = q[i];
+        const int values[4] = {part.x, part.y, part.z, part.w};
+        for (int w = 0; w < 4; ++w) {
+          const int codes = static_cast<int>(words[w] >> 2 * i & 0x03030303u);
+          dots[r] = __dp4a(values[w], codes, dots[r]);
+        }
+      }
+    }
+  }
+  for (int r = 0; r < thread_rows; ++r) {
+    for (int distance = 16; distance > 0; distance /= 2) {
+      dots[r] += __shfl_xor_sync(0xffffffffu, dots[r], distance);
+    }
+    if (lane == 0 && r < rows) finish(top + r, n, dots[r] - own[r]);
+  }
+}
+
+#endif
+
+}  // namespace gridstride::tensor

@@ -1,0 +1,253 @@
+/**
+ * Products of activations and ternary weights.
+ *
+ * @module
+ */
+
+import { refuseOption, requireInstance } from "../ffi/arguments.ts";
+import { streamFor } from "../memory/buffer_copy.ts";
+import { cTypeOf, type DType } from "../memory/dtype.ts";
+import { commonContext, newTensor, requireDType, requireStored } from "../tensor/apply.ts";
+import { requireNames } from "../tensor/attention/attention.ts";
+import { DeviceWork } from "../tensor/device_work.ts";
+import { hostVectors } from "../tensor/expression/vector_set.ts";
+import { isDense, shapeText } from "../tensor/layout.ts";
+import { pad, type Tensor, type TensorOptions } from "../tensor/mod.ts";
+import type { RowDType } from "../tensor/row_steps.ts";
+import { runTemplate } from "../tensor/templates.ts";
+import { quantizeActivations } from "./quantize.ts";
+import { TernaryWeights } from "./weights.ts";
+
+/** Weights of a group, to whose multiple columns are padded. */
+const GROUP = 64;
+/** Rows of activations of a block: of the block form, and of CUDA threads, as in the template. */
+const ROWS = { block: 64, threads: 4 } as const;
+/** Rows of weights of a block of CUDA threads, one for each warp. */
+const WARPS = 8;
+const BLOCK = 256;
+/** Rows of weights that are multiplied together in the block form. */
+const WEIGHT_ROWS = 4;
+/** Products that are worth a block in the block form. */
+const PER_BLOCK = 2 ** 20;
+
+const RESULTS = ["float32", "float16", "bfloat16", "int32"] as const;
+
+/** The element type of a product with ternary weights. */
+export type TernaryResult = (typeof RESULTS)[number];
+
+/**
+ * Options of {@linkcode ternaryMatmul}.
+ * @category Weights
+ */
+export interface TernaryMatmulOptions<D extends TernaryResult = TernaryResult>
+  extends TensorOptions {
+  /**
+   * The element type of the result, `float32` by default. `int32` gives the exact sums of products of
+   * integers, without any scale.
+   */
+  readonly dtype?: D;
+  /** Is added to each row of the result: a `float32` number for each row of the weights. */
+  readonly bias?: Tensor<"float32">;
+  /** Of `int8` activations: a `float32` scale for each row, 1 by default. */
+  readonly scale?: Tensor<"float32">;
+}
+
+interface Launch {
+  readonly variant: string;
+  readonly launch: { readonly grid: number; readonly block: number };
+  readonly reason: string;
+  /** Rows of weights of a block. */
+  readonly columns: number;
+}
+
+function planOf(work: DeviceWork, m: number, n: number, depth: number): Launch {
+  const { form } = work;
+  const down = Math.ceil(m / ROWS[form]);
+  if (form === "threads") {
+    const launch = { grid: down * Math.ceil(n / WARPS), block: BLOCK };
+    const reason = "a warp multiplies a row of weights by dp4a";
+    return { variant: "dp4a", launch, reason, columns: WARPS };
+  }
+  const wanted = PER_BLOCK / Math.max(1, depth * Math.min(m, ROWS.block));
+  const shared = Math.ceil(n * down / (2 * work.context.info.multiprocessorCount));
+  const columns = Math.ceil(Math.max(1, Math.min(wanted, shared)) / WEIGHT_ROWS) * WEIGHT_ROWS;
+  const launch = { grid: down * Math.ceil(n / columns), block: 1 };
+  const vectors = hostVectors();
+  const reason = "the widest vector instructions that the host device may use";
+  return { variant: vectors === "avx512" ? "avx2" : vectors, launch, reason, columns };
+}
+
+/** Rows of activations whose elements are padded with zeros to whole groups. */
+function paddedRows(x: Tensor<"int8">, rows: number, depth: number, options: TensorOptions) {
+  const columns = x.shape.at(-1)!;
+  using matrix = x.reshape([rows, columns]);
+  // Kernels read 16 bytes at once.
+  if (columns === depth && isDense(matrix) && matrix.offset % 16 === 0) {
+    return matrix.reshape([rows, depth]);
+  }
+  return pad(matrix, [[0, 0], [0, depth - columns]], options) as Tensor<"int8">;
+}
+
+/** Checks the arguments of a product. */
+function check(
+  action: string,
+  x: Tensor,
+  weights: TernaryWeights,
+  options: TernaryMatmulOptions,
+) {
+  requireNames(options, ["dtype", "bias", "scale", "stream"], action);
+  requireInstance(weights, TernaryWeights, "weights", action);
+  weights.codes.requireUsable(action, "weights");
+  const own = requireDType(
+    requireStored(x, "x", action),
+    "x",
+    ["float16", "bfloat16", "float32", "float64", "int8"],
+    action,
+  );
+  const [n, columns] = weights.shape;
+  if (own.shape.at(-1) !== columns) {
+    throw new RangeError(
+      `Cannot ${action} as the last extent of x must be ${columns}, that of the weights: its shape ` +
+        `is ${shapeText(own.shape)}`,
+    );
+  }
+  const { dtype = "float32", bias, scale } = options;
+  if (!RESULTS.includes(dtype)) {
+    refuseOption(TypeError, action, "dtype", RESULTS.join(", "), dtype);
+  }
+  const batch = own.shape.slice(0, -1);
+  const addend = (value: Tensor, name: string, shape: readonly number[]) => {
+    const tensor = requireDType(requireStored(value, name, action), name, ["float32"], action);
+    if (`${tensor.shape}` === `${shape}`) return tensor;
+    throw new RangeError(
+      `Cannot ${action} as ${name} must have the shape ${shapeText(shape)}: it has ${
+        shapeText(tensor.shape)
+      }`,
+    );
+  };
+  if (scale !== undefined && own.dtype !== "int8") {
+    throw new TypeError(
+      `Cannot ${action} as options.scale must not be given with ${own.dtype} activations`,
+    );
+  }
+  if (dtype === "int32" && (bias !== undefined || scale !== undefined)) {
+    throw new TypeError(
+      `Cannot ${action} as options.bias and options.scale must not be given with int32 results`,
+    );
+  }
+  const named = {
+    ...(bias === undefined ? {} : { bias: addend(bias, "options.bias", [n]) }),
+    ...(scale === undefined ? {} : { scale: addend(scale, "options.scale", batch) }),
+  };
+  const context = commonContext(action, [own, weights.codes as Tensor, ...Object.values(named)]);
+  const m = batch.reduce((product, extent) => product * extent, 1);
+  const depth = GROUP * Math.ceil(columns / GROUP);
+  return { own, n, m, depth, batch, dtype, context, named };
+}
+
+/**
+ * Activations times the transposed weights: y[…, n] = Σ x[…, k] · w[n, k] + bias[n]. Floating
+ * activations are first quantised by {@linkcode quantizeActivations}; sums of products are exact
+ * 32-bit integers, then scaled as `float32` (W2A8, as in bitnet.cpp).
+ *
+ * @param x Activations of shape […, K]; `int8` ones are taken as they are.
+ * @param weights Of shape [N, K].
+ * @returns A tensor of shape […, N].
+ * @throws {TypeError} If an element type or an option is none of these, or the tensors are on several
+ * devices.
+ * @throws {RangeError} If extents differ.
+ *
+ * @example
+ * ```ts
+ * import { tensor } from "@gridstride/cuda/tensor";
+ * import { ternaryMatmul, TernaryWeights } from "@gridstride/cuda/ternary";
+ *
+ * using weights = TernaryWeights.from(tensor([[0.5, -0.5], [0.5, 0.5]]));
+ * using y = ternaryMatmul(tensor([127, 1]), weights);
+ * console.log(await y.toNested()); // [ 63, 64 ]
+ * ```
+ * @category Weights
+ */
+export function ternaryMatmul<D extends TernaryResult = "float32">(
+  x: Tensor<RowDType> | Tensor<"int8">,
+  weights: TernaryWeights,
+  options: TernaryMatmulOptions<D> = {},
+): Tensor<D> {
+  const action = "ternaryMatmul";
+  const checked = check(action, x as Tensor, weights, options);
+  const { own, n, m, depth, batch, dtype, context, named } = checked;
+  const stream = streamFor(context, options.stream);
+  const place = options.stream === undefined ? {} : { stream: options.stream };
+  const result = newTensor(context, dtype, [...batch, n], stream);
+  if (m === 0 || n === 0) return result as Tensor as Tensor<D>;
+  const quantised = own.dtype === "int8"
+    ? undefined
+    : quantizeActivations(own as Tensor as Tensor<RowDType>, place);
+  const values = quantised?.values ?? own as Tensor as Tensor<"int8">;
+  using q = paddedRows(values, m, depth, place);
+  const factor = quantised?.scale ?? named.scale;
+  using rowScale = factor === undefined ? undefined : (factor as Tensor).astype("float32", place);
+  using bias = named.bias?.astype("float32", place);
+  const work = DeviceWork.of(context);
+  const { launch, columns } = planOf(work, m, n, depth);
+  const isExact = dtype === "int32";
+  const scaled = isExact ? "dot" : [
+    "static_cast<float>(dot)",
+    ...(rowScale === undefined ? [] : ["row_scale[row]"]),
+    weights.scale.size === 1 ? "scale[0]" : "scale[column]",
+  ].join(" * ");
+  const value = bias === undefined ? scaled : `${scaled} + bias[column]`;
+  const type = cTypeOf(dtype as DType);
+  runTemplate({
+    action,
+    template: "ternaryMatmul",
+    inputs: {
+      q: q as Tensor,
+      codes: weights.codes as Tensor,
+      ...(isExact ? {} : { scale: weights.scale as Tensor }),
+      ...(isExact || rowScale === undefined ? {} : { row_scale: rowScale as Tensor }),
+      ...(bias === undefined ? {} : { bias: bias as Tensor }),
+    },
+    results: { out: result },
+    numbers: { m, n, depth, columns, row_step: ROWS[work.form] },
+    body: `
+  const i64 down = (m + row_step - 1) / row_step;
+  const i64 top = blockIdx.x % down * row_step;
+  const i64 begin = blockIdx.x / down * columns;
+  const i64 end = begin + columns < n ? begin + columns : n;
+  const TernaryProduct product{q, codes, m, n, depth};
+  ternary_tile(product, top, begin, end, [=](i64 row, i64 column, int dot) {
+    out[row * n + column] = store<${type}>(${value});
+  });`,
+    size: m * n,
+    chunk: 1,
+    grid: launch,
+  }, stream);
+  quantised?.values.dispose();
+  quantised?.scale.dispose();
+  return result as Tensor as Tensor<D>;
+}
+
+/**
+ * How {@linkcode ternaryMatmul} computes the same product.
+ *
+ * @returns `variant`: `dp4a`, or the vector instructions; `launch`: blocks and threads per block;
+ * `reason`: the reason.
+ * @throws {TypeError} As `ternaryMatmul()`.
+ * @throws {RangeError} As `ternaryMatmul()`.
+ * @category Weights
+ */
+export function explainTernaryMatmul(
+  x: Tensor<RowDType> | Tensor<"int8">,
+  weights: TernaryWeights,
+  options: TernaryMatmulOptions = {},
+): Omit<Launch, "columns"> {
+  const { m, n, depth, context } = check(
+    "explain ternaryMatmul",
+    x as Tensor,
+    weights,
+    options,
+  );
+  const { variant, launch, reason } = planOf(DeviceWork.of(context), m, n, depth);
+  return { variant, launch, reason };
+}
