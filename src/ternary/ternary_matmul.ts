@@ -12,7 +12,7 @@ import { requireNames } from "../tensor/attention/attention.ts";
 import { DeviceWork } from "../tensor/device_work.ts";
 import { hostVectors } from "../tensor/expression/vector_set.ts";
 import { isDense, shapeText } from "../tensor/layout.ts";
-import { pad, type Tensor, type TensorOptions } from "../tensor/mod.ts";
+import { astype, pad, type Tensor, type TensorOptions } from "../tensor/mod.ts";
 import type { RowDType } from "../tensor/row_steps.ts";
 import { runTemplate } from "../tensor/templates.ts";
 import { quantizeActivations } from "./quantize.ts";
@@ -169,7 +169,7 @@ function check(
  * @category Weights
  */
 export function ternaryMatmul<D extends TernaryResult = "float32">(
-  x: Tensor<RowDType> | Tensor<"int8">,
+  x: Tensor<RowDType | "int8">,
   weights: TernaryWeights,
   options: TernaryMatmulOptions<D> = {},
 ): Tensor<D> {
@@ -186,8 +186,8 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
   const values = quantised?.values ?? own as Tensor as Tensor<"int8">;
   using q = paddedRows(values, m, depth, place);
   const factor = quantised?.scale ?? named.scale;
-  using rowScale = factor === undefined ? undefined : (factor as Tensor).astype("float32", place);
-  using bias = named.bias?.astype("float32", place);
+  using rowScale = factor === undefined ? undefined : astype(factor as Tensor, "float32", place);
+  using bias = named.bias === undefined ? undefined : astype(named.bias, "float32", place);
   const work = DeviceWork.of(context);
   const { launch, columns } = planOf(work, m, n, depth);
   const isExact = dtype === "int32";
@@ -238,7 +238,7 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
  * @category Weights
  */
 export function explainTernaryMatmul(
-  x: Tensor<RowDType> | Tensor<"int8">,
+  x: Tensor<RowDType | "int8">,
   weights: TernaryWeights,
   options: TernaryMatmulOptions = {},
 ): Omit<Launch, "columns"> {

@@ -43,18 +43,18 @@ struct Codes {
   using Sums = Ints;
   Words bytes;
 
-  static Codes unpack(const unsigned char* from) {
+  static __device__ __forceinline__ Codes unpack(const unsigned char* from) {
     Quarter x;
     __builtin_memcpy(&x, from, sizeof x);
     const Words all = __builtin_shufflevector(x, x, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
     return {all >> Words{0, 0, 0, 0, 2, 2, 2, 2, 4, 4, 4, 4, 6, 6, 6, 6} & 0x03030303u};
   }
-  static Codes read(const void* from) {
+  static __device__ __forceinline__ Codes read(const void* from) {
     Codes codes;
     __builtin_memcpy(&codes, from, sizeof codes);
     return codes;
   }
-  static Sums add(Sums sums, Codes codes, Codes q) {
+  static __device__ __forceinline__ Sums add(Sums sums, Codes codes, Codes q) {
     return __builtin_ia32_vpdpbusd_v16si(sums, (Ints)codes.bytes, (Ints)q.bytes);
   }
 };
@@ -70,20 +70,20 @@ struct Codes {
   using Sums = Ints;
   Words bytes[2];
 
-  static Codes unpack(const unsigned char* from) {
+  static __device__ __forceinline__ Codes unpack(const unsigned char* from) {
     unsigned int x[4];
     __builtin_memcpy(x, from, sizeof x);
     const Words all = {x[0], x[1], x[2], x[3], x[0], x[1], x[2], x[3]};
     return {{all >> Words{0, 0, 0, 0, 2, 2, 2, 2} & 0x03030303u,
              all >> Words{4, 4, 4, 4, 6, 6, 6, 6} & 0x03030303u}};
   }
-  static Codes read(const void* from) {
+  static __device__ __forceinline__ Codes read(const void* from) {
     Codes codes;
     __builtin_memcpy(&codes, from, sizeof codes);
     return codes;
   }
   // Pairs of products are at most 2 * 2 * 128 and the sum of two such pairs 1024: nothing saturates.
-  static Sums add(Sums sums, Codes codes, Codes q) {
+  static __device__ __forceinline__ Sums add(Sums sums, Codes codes, Codes q) {
     const Shorts pairs =
         (Shorts)__builtin_ia32_pmaddubsw256((Bytes)codes.bytes[0], (Bytes)q.bytes[0]) +
         (Shorts)__builtin_ia32_pmaddubsw256((Bytes)codes.bytes[1], (Bytes)q.bytes[1]);
@@ -98,19 +98,19 @@ struct Codes {
   typedef int Sums __attribute__((vector_size(64)));
   signed char bytes[group];
 
-  static Codes unpack(const unsigned char* from) {
+  static __device__ __forceinline__ Codes unpack(const unsigned char* from) {
     Codes codes;
     for (int j = 0; j < group; ++j) {
       codes.bytes[j] = static_cast<signed char>(from[j % group_bytes] >> 2 * (j / group_bytes) & 3);
     }
     return codes;
   }
-  static Codes read(const void* from) {
+  static __device__ __forceinline__ Codes read(const void* from) {
     Codes codes;
     __builtin_memcpy(&codes, from, sizeof codes);
     return codes;
   }
-  static Sums add(Sums sums, const Codes& codes, const Codes& q) {
+  static __device__ __forceinline__ Sums add(Sums sums, const Codes& codes, const Codes& q) {
     int total[group_bytes];
     for (int j = 0; j < group_bytes; ++j) {
       short product = 0;

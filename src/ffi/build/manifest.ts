@@ -162,6 +162,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/kernels/tensor/reduce.cuh",
   "csrc/kernels/tensor/sort.cuh",
   "csrc/kernels/tensor/ternary.cuh",
+  "csrc/kernels/tensor/ternary_matmul.cuh",
   "csrc/kernels/tree_reduce.cuh",
   "csrc/kernels/vector_access.cuh",
   "csrc/shim/abi.cu",

@@ -1,0 +1,126 @@
+// Products with ternary weights against integers in JavaScript, in both forms.
+
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { fromTypedArray, tensor, zeros } from "../../src/device/tensor.ts";
+import {
+  explainTernaryMatmul,
+  quantizeActivations,
+  ternaryMatmul,
+  TernaryWeights,
+} from "../../src/device/ternary.ts";
+import { device } from "../support/device.ts";
+import { forms, Grid } from "../support/tensor_forms.ts";
+
+const SHAPES = [
+  [1, 1, 1],
+  [1, 5, 63],
+  [3, 4, 64],
+  [4, 9, 65],
+  [7, 13, 200],
+  [9, 6, 8321],
+  [65, 11, 130],
+] as const;
+
+/** Rows of activations over the whole range, rows of weights. */
+function operands(m: number, n: number, k: number) {
+  const q = Grid.mixed([m, k], 256).map((it) => it - 128);
+  const w = Grid.mixed([n, k], 3).map((it) => it - 1);
+  const dots = Grid.of([m, n], ([row, column]) => {
+    let sum = 0;
+    for (let i = 0; i < k; i++) sum += q.values[row! * k + i]! * w.values[column! * k + i]!;
+    return sum;
+  });
+  return { q, w, dots };
+}
+
+for (const [form, on] of forms) {
+  Deno.test(`ternaryMatmul() of integers is exact at every size (${form})`, async () => {
+    const results = SHAPES.map(([m, n, k]) => {
+      if (form === "threads" && k > 1000) k = 321 as never;
+      const { q, w, dots } = operands(m, n, k);
+      const weights = TernaryWeights.from({
+        codes: w.tensor("int8", on),
+        scale: fromTypedArray(Float32Array.of(1), [1], { device: on }),
+      });
+      const y = ternaryMatmul(q.tensor("int8", on), weights, { dtype: "int32" });
+      return [y, dots, `${m} x ${n} x ${k}`] as const;
+    });
+    for (const [y, dots, what] of results) {
+      assertEquals(y.shape, dots.shape);
+      assertEquals([...await y.toArray()], [...dots.values], what);
+    }
+  });
+
+  Deno.test(`ternaryMatmul() scales by rows and segments, and adds the bias (${form})`, async () => {
+    const { q, w, dots } = operands(5, 6, 70);
+    const scales = Float32Array.of(0.5, 0.5, 2, 2, 2, 3);
+    const place = { device: on };
+    const weights = TernaryWeights.from({
+      codes: w.tensor("int8", on),
+      scale: fromTypedArray(scales, [6], place),
+    });
+    const bias = fromTypedArray(Float32Array.of(1, 2, 3, 4, 5, 6), [6], place);
+    const x = q.map((it) => it / 128).tensor("float32", on);
+    const { values, scale } = quantizeActivations(x);
+    const whole = await values.toArray();
+    const rows = await scale.toArray();
+    const exact = Grid.of([5, 6], ([m, n]) => {
+      let sum = 0;
+      for (let i = 0; i < 70; i++) sum += whole[m! * 70 + i]! * w.values[n! * 70 + i]!;
+      return sum * rows[m!]! * scales[n!]! + n! + 1;
+    });
+    const y = await ternaryMatmul(x, weights, { bias }).toArray();
+    y.forEach((it, at) => assert(Math.abs(it - exact.values[at]!) < 1e-5 * (1 + Math.abs(it))));
+    const factors = fromTypedArray(Float32Array.of(1, 2, 3, 4, 5), [5], place);
+    const own = q.tensor("int8", on);
+    const scaled = await ternaryMatmul(own, weights, { scale: factors }).toArray();
+    const single = await ternaryMatmul(own.at(1), weights).toArray();
+    for (let n = 0; n < 6; n++) {
+      assertEquals(scaled[6 + n], 2 * dots.values[6 + n]! * scales[n]!);
+      assertEquals(single[n], dots.values[6 + n]! * scales[n]!);
+    }
+  });
+}
+
+Deno.test("ternaryMatmul() gives published products", async () => {
+  // Absmax activations and ternary rows of bitnet.cpp's W2A8 linear layer.
+  const x = tensor([0.1, -0.25, 0.5, -1, 0.75, 0, 0.333, -0.666], { device });
+  const rows = [
+    [1, 0, -1, 1, 0, 0, -1, 1],
+    [-1, -1, 0, 1, 1, 0, 0, -1],
+    [0, 1, 1, 1, -1, -1, -1, 0],
+    [1, 1, 1, 1, 1, 1, 1, 1],
+  ];
+  const weights = TernaryWeights.from({
+    codes: tensor(rows, { dtype: "int8", device }),
+    scale: tensor(0.5, { device }),
+  });
+  const y = await ternaryMatmul(x, weights).toArray();
+  const expected = [-1.2007874, 0.28346458, -0.9133858, -0.11811024];
+  y.forEach((it, at) => assert(Math.abs(it - expected[at]!) < 1e-6, `${it}`));
+  const { values } = quantizeActivations(x);
+  const sums = await ternaryMatmul(values, weights, { dtype: "int32" }).toArray();
+  assertEquals([...sums], [-305, 72, -232, -30]);
+  assertEquals(ternaryMatmul(zeros([0, 8], { device }), weights).shape, [0, 4]);
+});
+
+Deno.test("ternaryMatmul() names wrong operands and options", async () => {
+  const weights = TernaryWeights.from(tensor([[1, -1], [0, 1]], { device }));
+  const x = tensor([1, 2], { device });
+  const cases: readonly (readonly [() => unknown, string])[] = [
+    [() => ternaryMatmul(tensor([1], { device }), weights), "the last extent of x must be 2"],
+    [() => ternaryMatmul(x, x as never), "weights must be a TernaryWeights"],
+    [() => ternaryMatmul(x, weights, { dtype: "int8" as never }), "options.dtype must be float32"],
+    [() => ternaryMatmul(x, weights, { bias: tensor([1], { device }) }), "options.bias must have"],
+    [() => ternaryMatmul(x, weights, { scale: x }), "options.scale must not be given with float32"],
+    [() => ternaryMatmul(x, weights, { out: x } as never), 'there is "out"'],
+    [() => ternaryMatmul(x.astype("int32") as never, weights), "x must be float16"],
+  ];
+  for (const [call, text] of cases) assertThrows(call, Error, text);
+  const { variant, launch } = explainTernaryMatmul(x, weights);
+  assert(launch.grid >= 1 && variant.length > 3, variant);
+  // Compilations that have begun end before the test does.
+  await ternaryMatmul(x, weights).ready();
+  weights.dispose();
+  assertThrows(() => ternaryMatmul(x, weights), TypeError, "disposed");
+});
