@@ -28,7 +28,7 @@ const BLOCK = 256;
 /** Rows of weights that are multiplied together in the block form. */
 const WEIGHT_ROWS = 4;
 /** Products that are worth a block in the block form. */
-const PER_BLOCK = 2 ** 20;
+const PER_BLOCK = 2 ** 22;
 
 const RESULTS = ["float32", "float16", "bfloat16", "int32"] as const;
 
@@ -69,7 +69,7 @@ function planOf(work: DeviceWork, m: number, n: number, depth: number): Launch {
     return { variant: "dp4a", launch, reason, columns: WARPS };
   }
   const wanted = PER_BLOCK / Math.max(1, depth * Math.min(m, ROWS.block));
-  const shared = Math.ceil(n * down / (2 * work.context.info.multiprocessorCount));
+  const shared = Math.ceil(n * down / (4 * work.context.info.multiprocessorCount));
   const columns = Math.ceil(Math.max(1, Math.min(wanted, shared)) / WEIGHT_ROWS) * WEIGHT_ROWS;
   const launch = { grid: down * Math.ceil(n / columns), block: 1 };
   const vectors = hostVectors();

@@ -32,6 +32,16 @@ constexpr int group_bytes = 16;
 
 #if defined(GS_BLOCK_FORM)
 
+#if defined(__AVX2__)
+typedef int EightInts __attribute__((vector_size(32)));
+__device__ __forceinline__ int total_of(EightInts x) {
+  const auto four = __builtin_shufflevector(x, x, 0, 1, 2, 3) +
+                    __builtin_shufflevector(x, x, 4, 5, 6, 7);
+  const auto two = four + __builtin_shufflevector(four, four, 2, 3, 0, 1);
+  return two[0] + two[1];
+}
+#endif
+
 // The codes of a group, and sums of products with them.
 #if defined(GS_VNNI) && !defined(__clang__)
 
@@ -39,14 +49,15 @@ constexpr int micro_rows = 4;
 struct Codes {
   typedef int Ints __attribute__((vector_size(64)));
   typedef unsigned int Words __attribute__((vector_size(64)));
-  typedef unsigned int Quarter __attribute__((vector_size(16)));
+  typedef int Quarter __attribute__((vector_size(16)));
   using Sums = Ints;
   Words bytes;
 
   static __device__ __forceinline__ Codes unpack(const unsigned char* from) {
     Quarter x;
     __builtin_memcpy(&x, from, sizeof x);
-    const Words all = __builtin_shufflevector(x, x, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
+    // A shuffle to wider vectors would go through memory.
+    const Words all = (Words)__builtin_ia32_broadcasti32x4_512(x, Ints{}, (unsigned short)-1);
     return {all >> Words{0, 0, 0, 0, 2, 2, 2, 2, 4, 4, 4, 4, 6, 6, 6, 6} & 0x03030303u};
   }
   static __device__ __forceinline__ Codes read(const void* from) {
@@ -56,6 +67,10 @@ struct Codes {
   }
   static __device__ __forceinline__ Sums add(Sums sums, Codes codes, Codes q) {
     return __builtin_ia32_vpdpbusd_v16si(sums, (Ints)codes.bytes, (Ints)q.bytes);
+  }
+  static __device__ __forceinline__ int total(Sums sums) {
+    return total_of(__builtin_shufflevector(sums, sums, 0, 1, 2, 3, 4, 5, 6, 7) +
+                    __builtin_shufflevector(sums, sums, 8, 9, 10, 11, 12, 13, 14, 15));
   }
 };
 
@@ -68,27 +83,36 @@ struct Codes {
   typedef int Ints __attribute__((vector_size(32)));
   typedef unsigned int Words __attribute__((vector_size(32)));
   using Sums = Ints;
-  Words bytes[2];
+  Words low;
+  Words high;
 
   static __device__ __forceinline__ Codes unpack(const unsigned char* from) {
-    unsigned int x[4];
-    __builtin_memcpy(x, from, sizeof x);
-    const Words all = {x[0], x[1], x[2], x[3], x[0], x[1], x[2], x[3]};
-    return {{all >> Words{0, 0, 0, 0, 2, 2, 2, 2} & 0x03030303u,
-             all >> Words{4, 4, 4, 4, 6, 6, 6, 6} & 0x03030303u}};
+    typedef long long Half __attribute__((vector_size(16)));
+    Half x;
+    __builtin_memcpy(&x, from, sizeof x);
+#if defined(__clang__)
+    const Words all = (Words)__builtin_shufflevector(x, x, 0, 1, 0, 1);
+#else
+    const Words all = (Words)__builtin_ia32_vbroadcastsi256(x);
+#endif
+    return {all >> Words{0, 0, 0, 0, 2, 2, 2, 2} & 0x03030303u,
+            all >> Words{4, 4, 4, 4, 6, 6, 6, 6} & 0x03030303u};
   }
   static __device__ __forceinline__ Codes read(const void* from) {
     Codes codes;
-    __builtin_memcpy(&codes, from, sizeof codes);
+    __builtin_memcpy(&codes.low, from, sizeof codes.low);
+    __builtin_memcpy(&codes.high, static_cast<const char*>(from) + sizeof codes.low,
+                     sizeof codes.high);
     return codes;
   }
   // Pairs of products are at most 2 * 2 * 128 and the sum of two such pairs 1024: nothing saturates.
   static __device__ __forceinline__ Sums add(Sums sums, Codes codes, Codes q) {
     const Shorts pairs =
-        (Shorts)__builtin_ia32_pmaddubsw256((Bytes)codes.bytes[0], (Bytes)q.bytes[0]) +
-        (Shorts)__builtin_ia32_pmaddubsw256((Bytes)codes.bytes[1], (Bytes)q.bytes[1]);
+        (Shorts)__builtin_ia32_pmaddubsw256((Bytes)codes.low, (Bytes)q.low) +
+        (Shorts)__builtin_ia32_pmaddubsw256((Bytes)codes.high, (Bytes)q.high);
     return sums + (Ints)__builtin_ia32_pmaddwd256(pairs, Shorts{} + (short)1);
   }
+  static __device__ __forceinline__ int total(Sums sums) { return total_of(sums); }
 };
 
 #else
@@ -123,6 +147,11 @@ struct Codes {
     __builtin_memcpy(&own, total, sizeof own);
     return sums + own;
   }
+  static __device__ __forceinline__ int total(Sums sums) {
+    int result = 0;
+    for (int l = 0; l < group_bytes; ++l) result += sums[l];
+    return result;
+  }
 };
 
 #endif
@@ -154,10 +183,10 @@ __device__ __attribute__((noinline)) void add_dots(const signed char* q, i64 dep
       for (int j = 0; j < weight_rows; ++j) sums[r][j] = Codes::add(sums[r][j], codes[j], own);
     }
   }
+#pragma GCC unroll 4
   for (int r = 0; r < Rows; ++r) {
-    for (int j = 0; j < weight_rows; ++j) {
-      for (unsigned l = 0; l < sizeof(Codes::Sums) / sizeof(int); ++l) dots[r][j] += sums[r][j][l];
-    }
+#pragma GCC unroll 4
+    for (int j = 0; j < weight_rows; ++j) dots[r][j] += Codes::total(sums[r][j]);
   }
 }
 
@@ -179,12 +208,16 @@ __device__ __forceinline__ void ternary_tile(const TernaryProduct& p, i64 top, i
   const int rows = static_cast<int>(top + most_rows < p.m ? most_rows : p.m - top);
   const signed char* const q = p.q + top * p.depth;
   int own[most_rows];
-  for (int r = 0; r < rows; ++r) {
-    int sum = 0;
-    for (i64 k = 0; k < p.depth; ++k) sum += q[r * p.depth + k];
-    own[r] = sum;
-  }
   const i64 groups = p.depth / group;
+  unsigned char ones[sizeof(Codes)];
+  __builtin_memset(ones, 1, sizeof ones);
+  for (int r = 0; r < rows; ++r) {
+    Codes::Sums sums = {};
+    for (i64 g = 0; g < groups; ++g) {
+      sums = Codes::add(sums, Codes::read(ones), Codes::read(q + r * p.depth + g * group));
+    }
+    own[r] = Codes::total(sums);
+  }
   for (i64 n = begin; n < end; n += weight_rows) {
     int dots[most_rows][weight_rows] = {};
     const unsigned char* weights[weight_rows];
