@@ -209,7 +209,7 @@ export class DeviceAwareQuantizer implements Disposable {
     return this.#runner.provider;
   }
 
-  /** The statistics of the operations `quantize`, `dequantize` and `matmul` so far. */
+  /** The statistics of the operations `quantize` and `dequantize` so far. */
   stats(): DeviceStatistics {
     return this.#runner.stats();
   }

@@ -32,7 +32,10 @@ const PER_BLOCK = 2 ** 22;
 
 const RESULTS = ["float32", "float16", "bfloat16", "int32"] as const;
 
-/** The element type of a product with ternary weights. */
+/**
+ * The element type of a product with ternary weights.
+ * @category Weights
+ */
 export type TernaryResult = (typeof RESULTS)[number];
 
 /**

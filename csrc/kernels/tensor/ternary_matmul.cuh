@@ -174,7 +174,8 @@ __device__ __attribute__((noinline)) void add_dots(const signed char* q, i64 dep
     Codes codes[weight_rows];
 #pragma GCC unroll 4
     for (int j = 0; j < weight_rows; ++j) {
-      codes[j] = IsPacked ? Codes::unpack(row[j] + g * group_bytes) : Codes::read(row[j] + g * group);
+      codes[j] = IsPacked ? Codes::unpack(row[j] + g * group_bytes)
+                          : Codes::read(row[j] + g * group);
     }
 #pragma GCC unroll 4
     for (int r = 0; r < Rows; ++r) {
