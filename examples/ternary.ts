@@ -9,8 +9,8 @@
  * Run it with `deno run -A examples/ternary.ts [STEPS]`.
  */
 
-import { matmul, tidy } from "jsr:@gridstride/cuda/tensor";
-import { quantizeWeights, TernaryWeights } from "jsr:@gridstride/cuda/ternary";
+import { tidy } from "jsr:@gridstride/cuda/tensor";
+import { quantizeWeights, ternaryMatmul, TernaryWeights } from "jsr:@gridstride/cuda/ternary";
 import {
   evaluate,
   forward,
@@ -40,11 +40,9 @@ function packed({ first, second }: Network): PackedNetwork {
   };
 }
 
-/** As `forward()`, with the packed weights. */
+/** As `forward()`, with the packed weights and activations of 8 bits. */
 function forwardPacked({ first, second }: PackedNetwork, x: Matrix): Matrix {
-  const layer = (input: Matrix, weights: TernaryWeights) =>
-    matmul(input, weights.dequantize().transpose());
-  return tidy(() => layer(layer(x, first).tanh(), second));
+  return tidy(() => ternaryMatmul(ternaryMatmul(x, first).tanh(), second));
 }
 
 /** The least of some times of a pass over all flights in milliseconds, one after the other. */

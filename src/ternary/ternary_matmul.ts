@@ -30,13 +30,13 @@ const WEIGHT_ROWS = 4;
 /** Products that are worth a block in the block form. */
 const PER_BLOCK = 2 ** 22;
 
-const RESULTS = ["float32", "float16", "bfloat16", "int32"] as const;
-
 /**
  * The element type of a product with ternary weights.
  * @category Weights
  */
-export type TernaryResult = (typeof RESULTS)[number];
+export type TernaryResult = "float32" | "float16" | "bfloat16" | "int32";
+
+const RESULTS: readonly TernaryResult[] = ["float32", "float16", "bfloat16", "int32"];
 
 /**
  * Options of {@linkcode ternaryMatmul}.

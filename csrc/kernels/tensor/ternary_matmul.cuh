@@ -105,7 +105,7 @@ struct Codes {
                      sizeof codes.high);
     return codes;
   }
-  // Pairs of products are at most 2 * 2 * 128 and the sum of two such pairs 1024: nothing saturates.
+  // Pairs of products are at most 2 * 2 * 128, and sums of two pairs 1024: nothing saturates.
   static __device__ __forceinline__ Sums add(Sums sums, Codes codes, Codes q) {
     const Shorts pairs =
         (Shorts)__builtin_ia32_pmaddubsw256((Bytes)codes.low, (Bytes)q.low) +

@@ -8,11 +8,15 @@ import { attention } from "../../tensor/attention/attention.ts";
 import { decodeAttention, PagedCache } from "../../tensor/attention/paged_cache.ts";
 import { rotaryEmbedding } from "../../tensor/attention/rotary.ts";
 import { attentionVariableLength } from "../../tensor/attention/variable_length.ts";
+import { full } from "../../tensor/creation.ts";
+import { astype } from "../../tensor/elementwise.ts";
 import { explainMatmul, matmul } from "../../tensor/matmul/matmul.ts";
 import { VARIANT_NAMES } from "../../tensor/matmul/variants.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { decode, encode } from "../../ternary/formats.ts";
 import type { FormatOptions, TernaryFormat } from "../../ternary/layouts.ts";
+import { ternaryMatmul } from "../../ternary/ternary_matmul.ts";
+import { TernaryWeights } from "../../ternary/weights.ts";
 import type { MatrixOperation } from "./matrix_operations.ts";
 
 type Row = readonly number[];
@@ -127,8 +131,7 @@ function codecs(): [string, MatrixOperation][] {
       const sum = own.greater(1).astype("float32").add(own.greater(3).astype("float32"));
       return encode(sum.add(-1).reshape(shape), shape, format, options);
     };
-    const codesOf = (x: Matrix) =>
-      x.slice(0, 12).flatMap((row) => row.slice(0, 64)).map((it) => it > 3 ? 1 : it > 1 ? 0 : -1);
+    const codesOf = (x: Matrix) => x.slice(0, 12).flatMap((row) => row.slice(0, 64)).map(weightOf);
     const exact = { dtypes: ["float32"], bound: 0 } as const;
     return [
       [`encode ${format}`, {
@@ -144,6 +147,22 @@ function codecs(): [string, MatrixOperation][] {
     ] as [string, MatrixOperation][];
   });
 }
+
+/** A product of 8-bit integers with ternary weights, which is exact. */
+const ternaryProduct: MatrixOperation = {
+  dtypes: ["float32"],
+  bound: 0,
+  run(x) {
+    const codes = x.greater(1).astype("int8").add(x.greater(3).astype("int8")).add(-1);
+    const weights = TernaryWeights.from({ codes, scale: full([1], 1, { device: x }) } as never);
+    const q = x.multiply(8).astype("int8") as Tensor as Tensor<"int8">;
+    return astype(ternaryMatmul(q, weights, { dtype: "int32" }), "float32") as Tensor;
+  },
+  reference: (x) =>
+    x.map((row) => x.map((other) => dot(row.map((it) => Math.trunc(8 * it)), other.map(weightOf)))),
+};
+
+const weightOf = (it: number) => it > 3 ? 1 : it > 1 ? 0 : -1;
 
 /** A product by a variant: with a vector, or with the matrix's own transpose. */
 const product = (variant: string): MatrixOperation => ({
@@ -183,6 +202,7 @@ export const PRODUCT_OPERATIONS: Readonly<Record<string, MatrixOperation>> = {
   decodeAttention: once(attending(attendCached, (q, k) => k <= q)),
   rotaryEmbedding: once(rotating(false)),
   "rotaryEmbedding interleaved": once(rotating(true)),
+  ternaryMatmul: ternaryProduct,
   ...Object.fromEntries(codecs()),
   ...Object.fromEntries(VARIANT_NAMES.map((variant) => [`matmul ${variant}`, product(variant)])),
 };
