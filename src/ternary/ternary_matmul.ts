@@ -244,7 +244,11 @@ export function explainTernaryMatmul(
   x: Tensor<RowDType | "int8">,
   weights: TernaryWeights,
   options: TernaryMatmulOptions = {},
-): Omit<Launch, "columns"> {
+): {
+  readonly variant: string;
+  readonly launch: { readonly grid: number; readonly block: number };
+  readonly reason: string;
+} {
   const { m, n, depth, context } = check(
     "explain ternaryMatmul",
     x as Tensor,
