@@ -11,7 +11,7 @@ import { device } from "./bench_device.ts";
 import { benchName } from "../report/bench_name.ts";
 
 /** Set to `quick` the benchmarks only show that they run: one short sample of each. */
-const QUICK = Deno.env.get("GRIDSTRIDE_BENCH") === "quick";
+export const QUICK: boolean = Deno.env.get("GRIDSTRIDE_BENCH") === "quick";
 
 /** Chooses a size: a small one when the benchmarks are only to show that they run. */
 export function scaled(size: number, quick: number): number {

@@ -4,16 +4,20 @@
  * @module
  */
 
+import { QUICK } from "./measure.ts";
+
 /**
  * Starts a script of `bench/peers/` that prints a line when it is ready, and one for each line
  * "index calls" of its input, when it has computed the work of that index as often.
  *
- * @returns A function that computes and waits; undefined where Python or the library is absent.
+ * @returns A function that computes and waits; undefined where Python or the library is absent, and in short
+ * runs.
  */
 export async function startPeer(
   script: string,
   work: readonly unknown[],
 ): Promise<((index: number, calls: number) => Promise<void>) | undefined> {
+  if (QUICK) return undefined;
   const path = new URL(`../peers/${script}`, import.meta.url).pathname;
   let child: Deno.ChildProcess;
   try {

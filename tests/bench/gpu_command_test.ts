@@ -70,8 +70,8 @@ Deno.test("deno task gpu --dry runs every step and writes a report", async () =>
 /** Every benchmark has a figure, and so has all work that peers share. */
 function assertFigures({ figures }: GpuReport): void {
   const areas = [...new Set(figures.map(({ area }) => area))].sort();
-  const expected = "cache compile copy ffi kernel launch memory occupancy overhead plan pool " +
-    "replay stream tensor upload upstream";
+  const expected = "attention cache compile copy ffi kernel launch matmul memory occupancy " +
+    "overhead plan pool replay stream tensor ternary upload upstream";
   assertEquals(areas.join(" "), expected);
   const unlikely = figures.filter(({ nanoseconds, fastest }) =>
     !(fastest > 0 && nanoseconds >= fastest && nanoseconds < 10e9)

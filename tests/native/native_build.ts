@@ -152,7 +152,8 @@ export class NativeBuild {
       : library.kind === "cuda"
       ? ["-Werror=all-warnings", "-Xcompiler=-Werror"]
       : ["-Werror"];
-    const flags = [...(program.flags ?? []), ...errors];
+    // Most of the time of the tests would else be the optimiser's.
+    const flags = ["-O1", ...(program.flags ?? []), ...errors];
     return {
       ...library,
       compileArguments: (source, object) => [...library.compileArguments(source, object), ...flags],
