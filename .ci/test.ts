@@ -25,7 +25,7 @@ const MAX_PROCESSES = 4;
 const SPARE_PROCESSES = 1;
 
 /** Processes in succession: more of them end at the same time, but each takes a second to start. */
-const SHARES = 3;
+const SHARES = 5;
 
 /** The test files below a folder of the repository. */
 function testFiles(folder: string): string[] {
