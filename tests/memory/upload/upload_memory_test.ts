@@ -54,6 +54,8 @@ Deno.test("Device.uploadFile() and its siblings leave the event loop free when t
 
 Deno.test("Device.uploadStream() copies after the work on the memory that it has waited for", async () => {
   const mebibyte = 2 ** 20;
+  // To make them may take longer than the other stream is busy.
+  const bytes = patternBytes(10 * mebibyte);
   using own = openDevice(device.label, { memory: { maxPoolSize: "24MiB" } });
   using side = own.createStream();
   using number = own.allocate("float32", 1);
@@ -64,7 +66,6 @@ Deno.test("Device.uploadStream() copies after the work on the memory that it has
   const busy = own.allocate("uint8", 6 * mebibyte, { stream: side });
   spin.launch({ grid: 1, block: 1, stream: side }, number, 0.05e9, 1);
   busy.free();
-  const bytes = patternBytes(10 * mebibyte);
   const upload = own.uploadStream([bytes], { bytes: bytes.length });
   // The upload waits for the other stream, and is then served with this memory.
   const { address } = taken;
