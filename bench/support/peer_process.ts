@@ -10,8 +10,8 @@ import { QUICK } from "./measure.ts";
  * Starts a script of `bench/peers/` that prints a line when it is ready, and one for each line
  * "index calls" of its input, when it has computed the work of that index as often.
  *
- * @returns A function that computes and waits; undefined where Python or the library is absent, and in short
- * runs.
+ * @returns A function that computes and waits; undefined where Python or the library is
+ * absent, and in short runs.
  */
 export async function startPeer(
   script: string,

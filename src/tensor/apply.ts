@@ -84,6 +84,17 @@ export function requireOptions<Options>(options: Options, action: string): Optio
   return options;
 }
 
+/** Refuses options by other names, which a caller may have misspelt. */
+export function requireNames(options: object, names: readonly string[], action: string): void {
+  requireObject(options, "options", action);
+  for (const name of Object.keys(options)) {
+    if (names.includes(name)) continue;
+    throw new TypeError(
+      `Cannot ${action} as options must be ${names.join(", ")}: there is ${describeValue(name)}`,
+    );
+  }
+}
+
 /** Refuses values that are no tensors with memory. */
 export function requireStored(value: unknown, name: string, action: string): Tensor {
   const tensor = requireTensor(value, name, action);

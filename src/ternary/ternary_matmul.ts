@@ -7,12 +7,18 @@
 import { refuseOption, requireInstance } from "../ffi/arguments.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { cTypeOf, type DType } from "../memory/dtype.ts";
-import { commonContext, newTensor, requireDType, requireStored } from "../tensor/apply.ts";
-import { requireNames } from "../tensor/attention/attention.ts";
+import {
+  commonContext,
+  dense,
+  newTensor,
+  requireDType,
+  requireNames,
+  requireStored,
+} from "../tensor/apply.ts";
 import { DeviceWork } from "../tensor/device_work.ts";
 import { hostVectors } from "../tensor/expression/vector_set.ts";
 import { isDense, shapeText } from "../tensor/layout.ts";
-import { astype, pad, type Tensor, type TensorOptions } from "../tensor/mod.ts";
+import { pad, type Tensor, type TensorOptions } from "../tensor/mod.ts";
 import type { RowDType } from "../tensor/row_steps.ts";
 import { runTemplate } from "../tensor/templates.ts";
 import { quantizeActivations } from "./quantize.ts";
@@ -189,8 +195,8 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
   const values = quantised?.values ?? own as Tensor as Tensor<"int8">;
   using q = paddedRows(values, m, depth, place);
   const factor = quantised?.scale ?? named.scale;
-  using rowScale = factor === undefined ? undefined : astype(factor as Tensor, "float32", place);
-  using bias = named.bias === undefined ? undefined : astype(named.bias, "float32", place);
+  const rowScale = factor === undefined ? undefined : dense(factor as Tensor, place);
+  const bias = named.bias === undefined ? undefined : dense(named.bias, place);
   const work = DeviceWork.of(context);
   const { launch, columns } = planOf(work, m, n, depth);
   const isExact = dtype === "int32";
@@ -226,6 +232,8 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
     chunk: 1,
     grid: launch,
   }, stream);
+  if (rowScale !== factor) rowScale?.dispose();
+  if (bias !== named.bias) bias?.dispose();
   quantised?.values.dispose();
   quantised?.scale.dispose();
   return result as Tensor as Tensor<D>;

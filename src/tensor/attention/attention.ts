@@ -5,13 +5,13 @@
  */
 
 import { refuseOption, requireObject } from "../../ffi/arguments.ts";
-import { describeValue } from "../../ffi/describe_value.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
 import {
   commonContext,
   dense,
   newTensor,
   requireDType,
+  requireNames,
   requireStored,
   type TensorOptions,
 } from "../apply.ts";
@@ -99,17 +99,6 @@ export function checkWindow(
     refuseOption(RangeError, action, "scale", "a finite number", scale);
   }
   return { left: window[0], right: causal ? 0 : window[1], scale: factor };
-}
-
-/** Refuses options by other names, which a caller may have misspelt. */
-export function requireNames(options: object, names: readonly string[], action: string): void {
-  requireObject(options, "options", action);
-  for (const name of Object.keys(options)) {
-    if (names.includes(name)) continue;
-    throw new TypeError(
-      `Cannot ${action} as options must be ${names.join(", ")}: there is ${describeValue(name)}`,
-    );
-  }
 }
 
 /** Names of options. */

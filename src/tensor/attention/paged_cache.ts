@@ -8,7 +8,13 @@ import { checkInteger, refuseOption } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
-import { commonContext, newTensor, requireDType, type TensorOptions } from "../apply.ts";
+import {
+  commonContext,
+  newTensor,
+  requireDType,
+  requireNames,
+  type TensorOptions,
+} from "../apply.ts";
 import { type CreationOptions, fromTypedArray, placeOf } from "../creation.ts";
 import { shapeText } from "../layout.ts";
 import { runTemplate } from "../templates.ts";
@@ -22,7 +28,6 @@ import {
   logSumTensor,
   MAX_HEAD,
   requireHeads,
-  requireNames,
   requireOperands,
   WINDOW_NAMES,
 } from "./attention.ts";

@@ -12,6 +12,7 @@ import {
   dense,
   newTensor,
   requireDType,
+  requireNames,
   requireStored,
   type TensorOptions,
 } from "../apply.ts";
@@ -19,7 +20,7 @@ import type { Indices } from "../indexing.ts";
 import { shapeText, sizeOf } from "../layout.ts";
 import { runTemplate } from "../templates.ts";
 import type { Tensor } from "../tensor.ts";
-import { type AttentionDType, requireNames } from "./attention.ts";
+import type { AttentionDType } from "./attention.ts";
 
 /**
  * Options of {@linkcode rotaryEmbedding}.

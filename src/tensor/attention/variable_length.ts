@@ -6,7 +6,7 @@
 
 import { describeValue } from "../../ffi/describe_value.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
-import { commonContext, newTensor } from "../apply.ts";
+import { commonContext, newTensor, requireNames } from "../apply.ts";
 import { fromTypedArray } from "../creation.ts";
 import type { Tensor } from "../tensor.ts";
 import {
@@ -17,7 +17,6 @@ import {
   contiguousHeads,
   logSumTensor,
   requireHeads,
-  requireNames,
   requireOperands,
   WINDOW_NAMES,
 } from "./attention.ts";

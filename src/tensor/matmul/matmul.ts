@@ -11,11 +11,11 @@ import {
   commonContext,
   commonType,
   newTensor,
+  requireNames,
   requireOut,
   requireStored,
   type TensorOptions,
 } from "../apply.ts";
-import { requireNames } from "../attention/attention.ts";
 import {
   broadcastShapes,
   broadcastStrides,
