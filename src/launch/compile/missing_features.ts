@@ -15,8 +15,8 @@ const FEATURES: readonly (readonly [names: RegExp, sentence: string])[] = [
   [/\bcub\b/, "CUB: reduce and scan with <cooperative_groups/reduce.h> and <…/scan.h>"],
   [/\bthrust\b/, "Thrust: write the loop, or call an operation of device.kernels before or after"],
   [
-    /\bmma\.h|\bwmma\b|\bnvcuda\b/,
-    "tensor cores: multiply with fmaf() where __CUDASIM__ is defined",
+    /\bwmma::experimental\b|\bexperimental\b.*\bnvcuda::wmma\b|\bbmma\w+/,
+    "matrices of 1 and 4 bits: unpack them to signed char, and multiply those",
   ],
   [
     /\bcuda_pipeline|\bcuda_awbarrier|\bcuda\/pipeline|\bpipeline\b|__pipeline_/,

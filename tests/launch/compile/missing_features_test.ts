@@ -10,7 +10,12 @@ import { device } from "../../support/device.ts";
 const SOURCES: readonly (readonly [head: string, body: string, line: number, error: string])[] = [
   ["#include <cub/cub.cuh>", "cub::BlockReduce<float, 128>::TempStorage t;", 1, "CUB: "],
   ["#include <thrust/sort.h>", "thrust::sort(thrust::seq, x, x + 4);", 3, "Thrust: "],
-  ["#include <mma.h>\nusing namespace nvcuda;", "wmma::fill_fragment(x, 0);", 1, "tensor cores: "],
+  [
+    "#include <mma.h>",
+    "nvcuda::wmma::experimental::precision::b1* y = 0;",
+    3,
+    "matrices of 1 and 4 bits: ",
+  ],
   ["#include <cuda/pipeline>", "auto p = cuda::make_pipeline();", 1, "asynchronous pipelines: "],
   ["#include <cuda_pipeline.h>", "__pipeline_commit();", 1, "asynchronous pipelines: "],
   ["#include <cuda/std/array>", "cuda::std::array<float, 2> a{1, 2};", 1, "headers of libcu++: "],

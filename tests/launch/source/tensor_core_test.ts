@@ -176,6 +176,37 @@ Deno.test("mma.sync multiplies matrices of every type and shape", async () => {
   }
 });
 
+const onHost = { ignore: device.info.kind !== "host" };
+
+Deno.test(
+  "mma.sync rounds a sum once from float64, of doubles after each product, and cp.async is done at once",
+  onHost,
+  async () => {
+    const float = { type: "f16", rows: 16, depth: 8, result: "f32" };
+    const double = { type: "f64", rows: 8, depth: 4, result: "f64" };
+    using module = await device.compile(`${kernelOf(float, "f")}\n${kernelOf(double, "d")}
+    __global__ void copy(const int* from, int* to) {
+      __shared__ int tile[32];
+      const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(tile + threadIdx.x));
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(at), "l"(from + threadIdx.x));
+      to[threadIdx.x] = tile[threadIdx.x];
+    }`);
+    const ones = (type: string, count: number) => bytesOf(type, Array(count).fill(1));
+    using a = device.upload(ones("f16", 128));
+    using c = device.upload(new Uint8Array(new Float32Array(128).fill(2 ** 24).buffer));
+    module.kernel("f").launch({ grid: 1, block: 32 }, a, a, c);
+    assertEquals([...new Float32Array((await c.toArray()).buffer)], Array(128).fill(2 ** 24 + 8));
+    using x = device.upload(ones("f64", 32));
+    using z = device.upload(new Uint8Array(new Float64Array(64).fill(2 ** 53).buffer));
+    module.kernel("d").launch({ grid: 1, block: 32 }, x, x, z);
+    assertEquals([...new Float64Array((await z.toArray()).buffer)], Array(64).fill(2 ** 53));
+    using from = device.upload(Int32Array.from({ length: 32 }, (_, index) => index + 1));
+    using to = device.allocate("int32", 32, { fill: 0 });
+    module.kernel("copy(const int* from, int* to)").launch({ grid: 1, block: 32 }, from, to);
+    assertEquals(await to.toArray(), await from.toArray());
+  },
+);
+
 Deno.test("cp.async and ldmatrix move tiles through shared memory, whose addresses have 32 bits", async () => {
   using module = await device.compile(`
     __global__ void k(const unsigned short* A, const unsigned short* B, float* C, unsigned* zeros) {
@@ -238,7 +269,7 @@ function valueOfHalf(bits: number): number {
 
 Deno.test({
   name: "compile() refuses mma.sync of other shapes and registers by name",
-  ignore: device.info.kind !== "host",
+  ...onHost,
 }, async () => {
   const product = (name: string, a: string) =>
     `asm("mma.sync.aligned.${name} {%0, %0, %0, %0}, {${a}}, {%1}, {%0, %0, %0, %0};" : "+f"(x[0]) : "r"(0));`;
