@@ -147,6 +147,39 @@ void check_many_tiles() {
   check(right, "sixteen tiles of a warp wait at once", outcome.description);
 }
 
+// A thread writes between its arrival and its wait, after which all others have written.
+template <class Group>
+__device__ unsigned count_between(const Group& group, unsigned* written) {
+  auto token = group.barrier_arrive();
+  written[threadIdx.x] = 1;
+  group.barrier_wait(std::move(token));
+  unsigned count = 0;
+  for (unsigned thread = 0; thread < 64; ++thread) count += written[thread];
+  return count;
+}
+__global__ void wait_in_halves(unsigned* out) {
+  __shared__ unsigned written[2][64];
+  written[0][threadIdx.x] = written[1][threadIdx.x] = 0;
+  const cg::thread_block block = cg::this_thread_block();
+  block.sync();
+  out[threadIdx.x] = count_between(block, written[0]);
+  const auto tile = cg::tiled_partition<64>(block);
+  out[64 + threadIdx.x] = count_between(tile, written[1]);
+  // Not the first of its warp.
+  if (threadIdx.x == 40) return;
+  tile.sync();
+  out[128 + threadIdx.x] = 64;
+}
+
+void check_waiting_in_halves() {
+  std::vector<unsigned> out(3 * 64), expected(3 * 64, 64);
+  expected[128 + 40] = 0;
+  const Outcome outcome = run<wait_in_halves>(1, 64, 0, out.data());
+  check(outcome.code == cudaSuccess && out == expected,
+        "a group's barrier waits in barrier_wait(), and a tile for the threads that are left",
+        outcome.description);
+}
+
 }  // namespace
 
 void check_tiles() {
@@ -161,6 +194,7 @@ void check_tiles() {
   check_large_tiles<256>();
   check_large_tiles<512>();
   check_many_tiles();
+  check_waiting_in_halves();
 }
 
 }  // namespace execution

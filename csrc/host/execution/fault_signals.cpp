@@ -212,11 +212,9 @@ bool is_own(int signal, const siginfo_t* info) {
 bool is_to_be_left(const BlockState& block, const InterruptedPlace& place) {
   const uintptr_t offset = place.stack - reinterpret_cast<uintptr_t>(&block);
   const KernelDescriptor& kernel = *block.kernel;
-  const int64_t deadline = block.deadline.load(std::memory_order_relaxed);
   return offset >= stacks_offset && offset < region_bytes &&
          place.instruction >= reinterpret_cast<uintptr_t>(kernel.code_start) &&
-         place.instruction < reinterpret_cast<uintptr_t>(kernel.code_end) && deadline != 0 &&
-         steady_nanoseconds() >= deadline;
+         place.instruction < reinterpret_cast<uintptr_t>(kernel.code_end) && is_overdue(block);
 }
 
 void handle_signal(int signal, siginfo_t* info, void* context) {
@@ -297,18 +295,21 @@ void release_calling_thread() {
   sigaltstack(&none, nullptr);
 }
 
+bool is_overdue(const BlockState& block) {
+  const int64_t deadline = block.deadline.load(std::memory_order_relaxed);
+  return deadline != 0 && steady_nanoseconds() >= deadline;
+}
+
 // Under the lock, no thread is released in between.
 bool interrupt_overdue_blocks() {
   const std::lock_guard<std::mutex> lock(*adoption_lock);
-  const int64_t now = steady_nanoseconds();
   const unsigned count = adopted_count.load(std::memory_order_relaxed);
   bool any_inside = false;
   for (unsigned i = 0; i < count; ++i) {
     const BlockState* const block = adopted_threads[i].block.load(std::memory_order_relaxed);
     if (block == nullptr || !block->inside_kernel) continue;
     any_inside = true;
-    const int64_t deadline = block->deadline.load(std::memory_order_relaxed);
-    if (deadline == 0 || now < deadline) continue;
+    if (!is_overdue(*block)) continue;
     pthread_kill(adopted_threads[i].thread.load(std::memory_order_relaxed), interrupt_signal);
   }
   return any_inside;

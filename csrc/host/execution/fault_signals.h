@@ -20,6 +20,9 @@ void release_calling_thread();
 // More than all workers and all threads of cooperative launches are.
 inline constexpr unsigned max_adopted_threads = 16384;
 
+// Whether the block's launch has run for longer than it may.
+bool is_overdue(const BlockState& block);
+
 // Sends the interrupting signal to the threads whose blocks are beyond their deadline; whether any
 // thread is inside a kernel.
 bool interrupt_overdue_blocks();

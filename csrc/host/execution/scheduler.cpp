@@ -5,6 +5,8 @@
 
 #include "host/execution/block_region.h"
 #include "host/execution/cooperative_grid.h"
+#include "host/execution/fault_signals.h"
+#include "host/execution/faults.h"
 
 namespace gridstride::host {
 namespace {
@@ -44,7 +46,16 @@ void* begin_yielded_round(BlockState& block) {
     block.outcome = BlockOutcome::cancelled;
     resume_context(block.runner_context);
   }
-  if (++block.yield_rounds % 16 == 0) sched_yield();
+  if (++block.yield_rounds % 16 == 0) {
+    sched_yield();
+    // The watchdog's signal would hardly ever find the kernel's own code.
+    if (is_overdue(block)) {
+      raise_fault(block, cudaErrorLaunchTimeout,
+                  "the launch has run for longer than its time limit of %.10g s, and all threads "
+                  "of the block wait",
+                  static_cast<double>(block.time_limit) / 1e9);
+    }
+  }
   for (uint32_t warps = block.yielded_warps; warps != 0; warps &= warps - 1) {
     const uint32_t warp_number = static_cast<uint32_t>(__builtin_ctz(warps));
     Warp& warp = block.warps[warp_number];

@@ -167,7 +167,9 @@ template <class Matrix, bool stores>
 void complete_matrix_access(LaneSlot* lanes, uint32_t participants) {
   using Storage = typename Matrix::Storage;
   if (participants != 0xffffffffu) GS_MATRIX_TRAP("needs all 32 lanes of the warp");
-  const auto of = [=](int lane) { return reinterpret_cast<const MatrixAccess*>(lanes[lane].value); };
+  const auto of = [=](int lane) {
+    return reinterpret_cast<const MatrixAccess*>(lanes[lane].value);
+  };
   const MatrixAccess& first = *of(0);
   void* const memory = first.memory;
   const unsigned int stride = first.stride;
@@ -201,8 +203,8 @@ void complete_matrix_access(LaneSlot* lanes, uint32_t participants) {
 #undef GS_MATRIX_TRAP
 
 template <class Matrix, bool stores>
-inline constexpr CollectiveOperation matrix_access{stores ? "store_matrix_sync" : "load_matrix_sync",
-                                                   complete_matrix_access<Matrix, stores>};
+inline constexpr CollectiveOperation matrix_access{
+    stores ? "store_matrix_sync" : "load_matrix_sync", complete_matrix_access<Matrix, stores>};
 
 template <class Matrix, bool stores>
 GS_HOST_INLINE void access_matrix(const void* elements, const void* memory, unsigned int stride,
@@ -310,7 +312,8 @@ inline constexpr CollectiveOperation matrix_product{
 template <int m, int n, int k, class T, class C, class D>
 GS_HOST_INLINE void multiply_matrices(void* d, const void* a, const void* b, const void* c,
                                       bool saturates) {
-  static_assert(are_added_to<T, C> && are_added_to<T, D>, "CUDA adds no such products to such sums");
+  static_assert(are_added_to<T, C> && are_added_to<T, D>,
+                "CUDA adds no such products to such sums");
   using MA = typename FactorMatrix<T, m, k, false>::Matrix;
   using MB = typename FactorMatrix<T, k, n, true>::Matrix;
   const MatrixProduct product = {d, a, b, c, saturates};
@@ -355,7 +358,8 @@ GS_HOST_INLINE void fill_fragment(
 template <class Use, int m, int n, int k, class T, class Layout>
 GS_HOST_INLINE void load_matrix_sync(
     fragment<Use, m, n, k, T, Layout>& to,
-    const typename fragment<Use, m, n, k, T, Layout>::storage_element_type* from, unsigned int ldm) {
+    const typename fragment<Use, m, n, k, T, Layout>::storage_element_type* from,
+    unsigned int ldm) {
   using namespace gridstride::host;
   static_assert(!__is_same(Use, accumulator), "load_matrix_sync needs an accumulator's layout");
   using Matrix = typename fragment<Use, m, n, k, T, Layout>::Matrix;

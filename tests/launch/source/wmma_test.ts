@@ -235,7 +235,7 @@ Deno.test(
         "mma_sync needs all 32 lanes of the warp",
         "load_matrix_sync got different matrices from the lanes of a warp",
         "store_matrix_sync got an address or a stride that is not aligned",
-        "longer than its time limit of 0.3 s",
+        "longer than its time limit of 0.3 s, and all threads of the block wait",
       ].join(".*\n.*")),
     );
   },

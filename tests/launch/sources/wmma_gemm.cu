@@ -47,28 +47,36 @@ __device__ void multiply(const Element* a, const Element* b, Sum* c, int m, int 
   wmma::store_matrix_sync(c + in_c.at(row, column), tile, in_c.stride, layout);
 }
 
-__global__ void half_to_float(const half* a, const half* b, float* c, int m, int n, int k, float alpha, float beta) {
+__global__ void half_to_float(const half* a, const half* b, float* c, int m, int n, int k,
+                              float alpha, float beta) {
   multiply<16, 16, 16, half, rows, columns, rows>(a, b, c, m, n, k, alpha, beta);
 }
-__global__ void half_to_half(const half* a, const half* b, half* c, int m, int n, int k, half alpha, half beta) {
+__global__ void half_to_half(const half* a, const half* b, half* c, int m, int n, int k,
+                             half alpha, half beta) {
   multiply<32, 8, 16, half, columns, rows, columns>(a, b, c, m, n, k, alpha, beta);
 }
-__global__ void half_to_wide(const half* a, const half* b, float* c, int m, int n, int k, float alpha, float beta) {
+__global__ void half_to_wide(const half* a, const half* b, float* c, int m, int n, int k,
+                             float alpha, float beta) {
   multiply<8, 32, 16, half, columns, columns, rows>(a, b, c, m, n, k, alpha, beta);
 }
-__global__ void bfloat16_to_float(const nv_bfloat16* a, const nv_bfloat16* b, float* c, int m, int n, int k, float alpha, float beta) {
+__global__ void bfloat16_to_float(const nv_bfloat16* a, const nv_bfloat16* b, float* c, int m,
+                                  int n, int k, float alpha, float beta) {
   multiply<16, 16, 16, nv_bfloat16, rows, rows, columns>(a, b, c, m, n, k, alpha, beta);
 }
-__global__ void int8_to_int(const signed char* a, const signed char* b, int* c, int m, int n, int k, int alpha, int beta) {
+__global__ void int8_to_int(const signed char* a, const signed char* b, int* c, int m, int n,
+                            int k, int alpha, int beta) {
   multiply<32, 8, 16, signed char, rows, columns, rows>(a, b, c, m, n, k, alpha, beta);
 }
-__global__ void uint8_to_int(const unsigned char* a, const unsigned char* b, int* c, int m, int n, int k, int alpha, int beta) {
+__global__ void uint8_to_int(const unsigned char* a, const unsigned char* b, int* c, int m, int n,
+                             int k, int alpha, int beta) {
   multiply<8, 32, 16, unsigned char, columns, rows, rows>(a, b, c, m, n, k, alpha, beta);
 }
-__global__ void tf32_to_float(const float* a, const float* b, float* c, int m, int n, int k, float alpha, float beta) {
+__global__ void tf32_to_float(const float* a, const float* b, float* c, int m, int n, int k,
+                              float alpha, float beta) {
   multiply<16, 16, 8, wmma::precision::tf32, rows, rows, rows>(a, b, c, m, n, k, alpha, beta);
 }
-__global__ void double_to_double(const double* a, const double* b, double* c, int m, int n, int k, double alpha, double beta) {
+__global__ void double_to_double(const double* a, const double* b, double* c, int m, int n, int k,
+                                 double alpha, double beta) {
   multiply<8, 8, 4, double, columns, rows, columns>(a, b, c, m, n, k, alpha, beta);
 }
 
