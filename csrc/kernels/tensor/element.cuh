@@ -27,9 +27,16 @@
 
 #if defined(__CUDASIM__) && defined(__clang__)
 #pragma clang fp contract(off)
-// clang++ has no pragma for the functions that follow.
-#undef GS_AVX512
-#undef GS_VNNI
+// sourceOf() ends the source with the pop.
+#if defined(GS_VNNI)
+#pragma clang attribute push(                                                      \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"))),      \
+    apply_to = function)
+#elif defined(GS_AVX512)
+#pragma clang attribute push(                                          \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))),     \
+    apply_to = function)
+#endif
 #elif defined(__CUDASIM__)
 #pragma GCC optimize("fp-contract=off")
 #if defined(GS_BLOCK_FORM)

@@ -43,7 +43,7 @@ __device__ __forceinline__ int total_of(EightInts x) {
 #endif
 
 // The codes of a group, and sums of products with them.
-#if defined(GS_VNNI) && !defined(__clang__)
+#if defined(GS_VNNI)
 
 constexpr int micro_rows = 4;
 struct Codes {
@@ -57,7 +57,12 @@ struct Codes {
     Quarter x;
     __builtin_memcpy(&x, from, sizeof x);
     // A shuffle to wider vectors would go through memory.
+#if defined(__clang__)
+    const Words all =
+        (Words)__builtin_shufflevector(x, x, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
+#else
     const Words all = (Words)__builtin_ia32_broadcasti32x4_512(x, Ints{}, (unsigned short)-1);
+#endif
     return {all >> Words{0, 0, 0, 0, 2, 2, 2, 2, 4, 4, 4, 4, 6, 6, 6, 6} & 0x03030303u};
   }
   static __device__ __forceinline__ Codes read(const void* from) {
@@ -66,7 +71,11 @@ struct Codes {
     return codes;
   }
   static __device__ __forceinline__ Sums add(Sums sums, Codes codes, Codes q) {
+#if defined(__clang__)
+    return __builtin_ia32_vpdpbusd512(sums, (Ints)codes.bytes, (Ints)q.bytes);
+#else
     return __builtin_ia32_vpdpbusd_v16si(sums, (Ints)codes.bytes, (Ints)q.bytes);
+#endif
   }
   static __device__ __forceinline__ int total(Sums sums) {
     return total_of(__builtin_shufflevector(sums, sums, 0, 1, 2, 3, 4, 5, 6, 7) +

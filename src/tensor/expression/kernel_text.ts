@@ -60,6 +60,32 @@ export function signatureOf({ name, parameters }: KernelText): string {
   return `${name}(${parameters.join(", ")})`;
 }
 
+/**
+ * A kernel. A copy inlined into the host device's loop over threads would take as long to compile
+ * again, and its products would be contracted, because that loop is compiled with other options.
+ */
+function kernelOf(text: KernelText, body: string): string {
+  return `extern "C" __global__ __attribute__((noinline)) void ${
+    signatureOf(text)
+  } {\n${body}\n}\n`;
+}
+
+/**
+ * A kernel that calls a function with the instructions of `element.cuh`. clang++ inlines kernels in
+ * spite of the attribute, into a loop without these instructions.
+ */
+function wideKernel(text: KernelText): string[] {
+  const { name, parameters, body } = text;
+  const names = parameters.map((parameter) => /\w+$/.exec(parameter)![0]);
+  return [
+    `static __device__ __attribute__((noinline)) void ${name}_body(${
+      parameters.join(", ")
+    }) {\n${body}\n}`,
+    "#if defined(__clang__)\n#pragma clang attribute pop\n#endif",
+    kernelOf(text, `  ${name}_body(${names.join(", ")});`),
+  ];
+}
+
 /** The whole source. */
 export function sourceOf(text: KernelText, form: KernelForm): string {
   const { dtypes, template, definitions = "", body } = text;
@@ -77,10 +103,6 @@ export function sourceOf(text: KernelText, form: KernelForm): string {
     ...vectorDeclarations(definitions + body),
     "using namespace gridstride::tensor;",
     definitions,
-    // A copy inlined into the host device's loop over threads would take as long to compile again, and
-    // its products would be contracted, because that loop is compiled with other options.
-    `extern "C" __global__ __attribute__((noinline)) void ${signatureOf(text)} {`,
-    body,
-    "}\n",
+    ...(flags.includes("GS_AVX512") ? wideKernel(text) : [kernelOf(text, body)]),
   ].join("\n");
 }
