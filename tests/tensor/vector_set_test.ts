@@ -67,3 +67,43 @@ Deno.test("matmul() has the same bits with all vectors, since they add up in one
   }));
   for (const result of results) assertEquals(result, results[0]);
 });
+
+Deno.test({
+  name: "clang++ compiles kernels for the widest vectors, as g++ does",
+  ignore: !hasClang() || withVectors(undefined, hostVectors) !== "avx512-vnni",
+  async fn() {
+    using device = openDevice("host");
+    const source = sourceOf({
+      name: "dots",
+      template: "ternaryMatmul",
+      dtypes: new Set<never>(),
+      parameters: ["const signed char* q", "const unsigned char* codes", "int* out"],
+      // Four rows at a time are those of VNNI.
+      body: `ternary_tile(TernaryProduct{q, codes, 1, 1, 128}, 0, 0, 1,
+                          [=](i64, i64, int dot) { out[0] = dot, out[1] = micro_rows; });
+             #if !defined(__clang__)
+             out[1] = 0;
+             #endif`,
+    }, "block");
+    const before = Deno.env.get("CXX");
+    Deno.env.set("CXX", "clang++");
+    using module = await device.compile(source).finally(() =>
+      before === undefined ? Deno.env.delete("CXX") : Deno.env.set("CXX", before)
+    );
+    using q = device.upload(Int8Array.from({ length: 128 }, (_, index) => index - 64));
+    // The weights 1 and, in the last of four groups, -1.
+    using codes = device.upload(new Uint8Array(32).fill(0b00101010));
+    using out = device.allocate("int32", 2);
+    module.kernel("dots").launch({ grid: 1, block: 1 }, q, codes, out);
+    const rest = Array.from({ length: 128 }, (_, at) => (at % 64 < 48 ? 1 : -1) * (at - 64));
+    assertEquals([...await out.toArray()], [rest.reduce((sum, value) => sum + value), 4]);
+  },
+});
+
+function hasClang(): boolean {
+  try {
+    return new Deno.Command("clang++", { args: ["--version"] }).outputSync().success;
+  } catch {
+    return false;
+  }
+}
