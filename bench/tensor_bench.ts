@@ -9,9 +9,11 @@ import {
   exp,
   fromTypedArray,
   fuse,
+  layerNorm,
   maximum,
   mean,
   multiply,
+  softmax,
   subtract,
   sum,
   tanh,
@@ -20,7 +22,7 @@ import {
 } from "../src/device/tensor.ts";
 import { DeviceWork } from "../src/tensor/device_work.ts";
 import { storageOf } from "../src/tensor/tensor.ts";
-import { GPU_TENSOR_POWER, TENSOR_POWERS } from "./report/peers.ts";
+import { GPU_TENSOR_POWER, ROW_LENGTH, TENSOR_POWERS } from "./report/peers.ts";
 import { device, ON_GPU } from "./support/bench_device.ts";
 import { measure, measureEnqueueing, scaled } from "./support/measure.ts";
 
@@ -58,6 +60,7 @@ async function tensorWork(power: number): Promise<TensorWork[]> {
   const out = zeros([n], { device });
   const columns = x.reshape([rows, n / rows]).transpose();
   const square = out.reshape(columns.shape);
+  const matrix = x.reshape([n / ROW_LENGTH, ROW_LENGTH]);
   const work: TensorWork[] = [
     { title: "add", passes: 3, enqueue: () => void add(x, y, { out }) },
     { title: "multiply", passes: 3, enqueue: () => void multiply(x, y, { out }) },
@@ -70,6 +73,8 @@ async function tensorWork(power: number): Promise<TensorWork[]> {
       passes: 2,
       enqueue: () => void astype(columns, "float32", { out: square }),
     },
+    { title: "softmax", passes: 2, enqueue: () => softmax(matrix).dispose() },
+    { title: "layerNorm", passes: 2, enqueue: () => layerNorm(matrix).dispose() },
     { title: "new add", passes: 3, enqueue: () => add(x, y).dispose() },
     { title: "new transpose", passes: 2, enqueue: () => astype(columns, "float32").dispose() },
     { title: "fused chain", passes: 3, enqueue: () => chain(x, y).dispose() },

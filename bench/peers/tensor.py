@@ -12,6 +12,7 @@ import sys
 from measurements import Measurements, print_peers
 
 ON_CPU = sys.argv[1:] == ["cpu"]
+ROW_LENGTH = 1024
 POWERS = (16, 18, 20, 22, 24) if ON_CPU else (26,)
 
 
@@ -32,6 +33,8 @@ def measure_operations(times, make, compiled=lambda body: body):
         run(f"tensor sum 2^{power}", "sum")
         run(f"tensor mean 2^{power}", "mean")
         run(f"tensor transpose 2^{power}", "transpose")
+        run(f"tensor softmax 2^{power}", "softmax")
+        run(f"tensor layerNorm 2^{power}", "layerNorm")
         run(f"tensor new add 2^{power}", "new add")
         run(f"tensor new transpose 2^{power}", "new transpose")
         run(f"tensor fused chain 2^{power}", "chain")
@@ -46,7 +49,19 @@ def like_numpy(library):
         y = (2 * library.cos(i * 0.3)).astype(library.float32)
         z = library.zeros_like(x)
         columns, square = x.reshape(shape).T, z.reshape(shape[::-1])
+        matrix = x.reshape(-1, ROW_LENGTH)
         one = library.float32(1)
+
+        def softmax():
+            powers = library.exp(matrix - matrix.max(1, keepdims=True))
+            powers /= powers.sum(1, keepdims=True)
+            return powers
+
+        def layer_norm():
+            centred = matrix - matrix.mean(1, keepdims=True)
+            variance = library.mean(centred * centred, 1, keepdims=True)
+            centred /= library.sqrt(variance + library.float32(1e-5))
+            return centred
 
         def chain():
             return library.tanh(library.maximum(x * y + one, 0)) * 2 - x
@@ -59,6 +74,8 @@ def like_numpy(library):
             "sum": lambda: library.sum(x),
             "mean": lambda: library.mean(x),
             "transpose": lambda: library.copyto(square, columns),
+            "softmax": softmax,
+            "layerNorm": layer_norm,
             "new add": lambda: x + y,
             "new transpose": lambda: library.ascontiguousarray(columns),
             "chain": chain,
@@ -77,6 +94,7 @@ def like_pytorch(torch):
         )
         z = torch.zeros_like(x)
         columns, square = x.reshape(shape).t(), z.reshape(shape[::-1])
+        matrix, rows = x.reshape(-1, ROW_LENGTH), z.reshape(-1, ROW_LENGTH)
 
         def chain():
             return torch.tanh(torch.clamp_min(x * y + 1, 0)) * 2 - x
@@ -89,6 +107,9 @@ def like_pytorch(torch):
             "sum": lambda: torch.sum(x),
             "mean": lambda: torch.mean(x),
             "transpose": lambda: square.copy_(columns),
+            "softmax": lambda: torch.softmax(matrix, 1, out=rows),
+            # It has no result of the caller's.
+            "layerNorm": lambda: torch.nn.functional.layer_norm(matrix, (ROW_LENGTH,)),
             "new add": lambda: x + y,
             "new transpose": lambda: columns.contiguous(),
             "chain": chain,

@@ -44,7 +44,10 @@ const KERNELS = { area: "kernel", group: "kernels on buffers" };
 export const TENSOR_POWERS: readonly number[] = [16, 18, 20, 22, 24];
 /** The elements on a GPU, likewise. */
 export const GPU_TENSOR_POWER = 26;
-const TENSOR_TITLES = "add,multiply,exp,tanh,sum,mean,transpose,new add,new transpose,fused chain";
+/** The elements of a row of softmax and layer norm. */
+export const ROW_LENGTH = 1024;
+const TENSOR_TITLES =
+  "add,multiply,exp,tanh,sum,mean,transpose,softmax,layerNorm,new add,new transpose,fused chain";
 const TENSORS = [...TENSOR_POWERS, GPU_TENSOR_POWER].map((power) => `2^${power}`);
 const launch = (group: string) => ({ area: "launch", group });
 const copy = (group: string) => ({ area: "copy", group });

@@ -29,6 +29,9 @@ const OF_COPY = 0.98;
 const TRANSPOSE_OF_COPY = 0.93;
 
 const WORK = ["add", "multiply", "exp", "tanh", "sum", "mean", "transpose"] as const;
+/** Work on rows, which has goals of its own on GPUs. */
+const ROW_WORK = ["softmax", "layerNorm"] as const;
+const LEAST_ON_GPU = 1.05;
 
 /**
  * Compares figures with the goals; empty where nothing of it was measured.
@@ -41,7 +44,12 @@ export function tensorGoals(figures: readonly Figure[], peers: readonly Peer[]):
   const find = (group: string, title: string) =>
     measured.find((figure) => figure.group === group && figure.title === title);
   return [
-    ...WORK.flatMap((title) => peerGoals(title, find, peers)),
+    ...[...WORK, ...ROW_WORK].flatMap((title) => peerGoals(title, find, peers)),
+    ...ROW_WORK.flatMap((title) =>
+      speedups(title, find, peers, [GPU_TENSOR_POWER]).map((it) =>
+        speedup(`${title} by the fastest peer, 256 MiB`, it.speedup, LEAST_ON_GPU)
+      )
+    ),
     ...chainGoals(find, peers.filter(({ name }) => name === "NumPy")),
     ...[...WORK, CHAIN].flatMap((title) => copyGoals(title, find)),
     ...ownTimeGoals(find),
@@ -55,8 +63,8 @@ export function tensorGoals(figures: readonly Figure[], peers: readonly Peer[]):
 type Find = (group: string, title: string) => Figure | undefined;
 
 /** Each size with the time of the fastest peer by ours. */
-function speedups(title: string, find: Find, peers: readonly Peer[]) {
-  return TENSOR_POWERS.flatMap((power) => {
+function speedups(title: string, find: Find, peers: readonly Peer[], powers = TENSOR_POWERS) {
+  return powers.flatMap((power) => {
     const ours = find(GROUP(power), title)?.fastest;
     const times = peers.map((peer) => peer.fastest?.[`tensor ${title} 2^${power}`] ?? Infinity);
     const theirs = Math.min(...times);

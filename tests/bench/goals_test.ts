@@ -147,7 +147,8 @@ Deno.test("tuningGoals() fails when one choice is slower than noise allows", () 
 Deno.test("tensorGoals() compares each size with the faster peer, and NumPy with the fused chain", () => {
   const named = (power: number, title: string) => `tensor ${title} 2^${power}`;
   const peers = [["NumPy", 30], ["PyTorch", 12]].map(([name, time]) => {
-    const works = [named(16, "add"), named(18, "add"), named(16, "fused chain")];
+    const works = ["add", "fused chain", "softmax"].map((title) => named(16, title));
+    works.push(named(18, "add"), named(26, "softmax"));
     const fastest = Object.fromEntries(works.map((work) => [work, time as number]));
     return { name: name as string, version: "1", nanoseconds: fastest, fastest };
   });
@@ -157,6 +158,8 @@ Deno.test("tensorGoals() compares each size with the faster peer, and NumPy with
     figure("tensor", group(16), "add", 10, 99, 99, 99),
     figure("tensor", group(18), "add", 20),
     figure("tensor", group(16), "fused chain", 10),
+    figure("tensor", group(16), "softmax", 10),
+    figure("tensor", group(26), "softmax", 10),
     { ...figure("tensor", group(26), "copy", 90), bytes: 900 },
     { ...figure("tensor", group(26), "transpose", 100), bytes: 900 },
     figure("tensor", small, "kernel.launch()", 1000),
@@ -166,6 +169,9 @@ Deno.test("tensorGoals() compares each size with the faster peer, and NumPy with
   assertEquals(rows(tensorGoals(figures, peers)), [
     "add by the faster peer, worst at 2^18|at least 0.800 ×|0.600 ×|missed",
     "add, mean of all sizes|at least 1.00 ×|0.849 ×|missed",
+    "softmax by the faster peer, worst at 2^16|at least 0.800 ×|1.20 ×|reached",
+    "softmax, mean of all sizes|at least 1.00 ×|1.20 ×|reached",
+    "softmax by the fastest peer, 256 MiB|at least 1.05 ×|1.20 ×|reached",
     "five fused operations by NumPy, 2^16|at least 3.00 ×|3.00 ×|reached",
     "bandwidth of transpose by a copy's, 256 MiB|at least 0.930 ×|0.900 ×|missed",
     "own time of add, 1 000 elements|at most 5.00 µs|6.00 µs|missed",
