@@ -36,7 +36,7 @@ let general: PrecisionMode = "auto";
 const policies = new WeakMap<DeviceContext, PrecisionMode>();
 
 /** A compute capability as a number: 8.9 is 809, and 12.0 is 1200. */
-function capability(text: string): number {
+export function capability(text: string): number {
   const [major, minor] = text.split(".").map(Number);
   return 100 * major! + minor!;
 }

@@ -166,7 +166,8 @@ const weightOf = (it: number) => it > 3 ? 1 : it > 1 ? 0 : -1;
 
 /** A product by a variant: with a vector, or with the matrix's own transpose. */
 const product = (variant: string): MatrixOperation => ({
-  dtypes: ["float32"],
+  // Tensor cores have no float32.
+  dtypes: [variant === "mma" ? "float16" : "float32"],
   // The elements are positive.
   bound: 64,
   run(x) {

@@ -9,6 +9,7 @@ import ELEMENT from "../../../csrc/kernels/tensor/element.cuh" with { type: "tex
 import INDEX from "../../../csrc/kernels/tensor/index.cuh" with { type: "text" };
 import MAP from "../../../csrc/kernels/tensor/map.cuh" with { type: "text" };
 import MATMUL from "../../../csrc/kernels/tensor/matmul.cuh" with { type: "text" };
+import MATMUL_MMA from "../../../csrc/kernels/tensor/matmul_mma.cuh" with { type: "text" };
 import RANDOM from "../../../csrc/kernels/tensor/random.cuh" with { type: "text" };
 import REDUCE from "../../../csrc/kernels/tensor/reduce.cuh" with { type: "text" };
 import SORT from "../../../csrc/kernels/tensor/sort.cuh" with { type: "text" };
@@ -28,6 +29,7 @@ const TEMPLATES = {
   ternaryMatmul: [MAP, TERNARY_MATMUL],
   attention: [MAP, ATTENTION],
   matmul: [MAP, MATMUL],
+  matmulMma: [MAP, MATMUL, MATMUL_MMA],
 } as const;
 
 /** The way in which a kernel runs: a block is one thread with a loop, or it has CUDA threads. */

@@ -133,8 +133,14 @@ function finishText(problem: MatmulProblem): { text: string; names: string[] } {
   };
 }
 
+/** A template with a function for products, and what it needs besides the operands' conversions. */
+interface OwnTemplate {
+  readonly template: KernelText["template"];
+  readonly definitions: string;
+}
+
 /** The kernel of a problem. */
-function textOf(problem: MatmulProblem, call: string): KernelText {
+function textOf(problem: MatmulProblem, call: string, own: OwnTemplate): KernelText {
   const { sums, batch, scale } = problem;
   const matrices = matricesOf(problem);
   const { text, names } = finishText(problem);
@@ -144,7 +150,7 @@ function textOf(problem: MatmulProblem, call: string): KernelText {
   );
   return {
     name: kernelName("matmul"),
-    template: "matmul",
+    template: own.template,
     dtypes: new Set([
       ...matrices.map(([, { dtype }]) => dtype),
       ...dtypesIn(epilogueOf(problem)),
@@ -165,6 +171,7 @@ function textOf(problem: MatmulProblem, call: string): KernelText {
     definitions: [
       convertText("Left", problem.a.dtype, problem),
       convertText("Right", problem.b.dtype, problem),
+      own.definitions,
       text,
     ].join("\n"),
     body: [
@@ -182,8 +189,8 @@ function textOf(problem: MatmulProblem, call: string): KernelText {
   };
 }
 
-/** The launch of a kernel of `matmul.cuh`. */
-interface OwnPlan {
+/** The launch of a kernel of `matmul.cuh` or `matmul_mma.cuh`. */
+export interface OwnPlan {
   readonly grid: number;
   readonly block: number;
   readonly tileRows: number;
@@ -192,35 +199,39 @@ interface OwnPlan {
   readonly tiles: number;
 }
 
-function planOf(
+/** The launch for tiles of m rows and n columns. */
+export function planOf(
   { batch, work }: MatmulProblem,
   [m, n]: readonly [number, number],
   [tileRows, tileColumns]: readonly [number, number],
+  block: number = work.form === "block" ? 1 : THREADS,
 ): OwnPlan {
   const down = Math.ceil(m / tileRows);
   const tiles = down * Math.ceil(n / tileColumns);
   const grid = batch.reduce((product, extent) => product * extent, tiles);
-  return { grid, block: work.form === "block" ? 1 : THREADS, tileRows, tileColumns, down, tiles };
+  return { grid, block, tileRows, tileColumns, down, tiles };
 }
 
-function kernelOf(problem: MatmulProblem, call: string): GeneratedKernel {
+function kernelOf(problem: MatmulProblem, call: string, own: OwnTemplate): GeneratedKernel {
   const { sums, mode, scale, activation, batch, work } = problem;
   // The operands of the product have any strides.
   const layouts = matricesOf(problem).map(([name, { dtype, column }], index) =>
     `${name} ${dtype} ${index < 2 ? "" : strideClass(column)}`
   );
   const key = [call, layouts, sums, mode, scale !== undefined, activation, batch.length];
-  return work.kernel(key.join(), () => textOf(problem, call));
+  return work.kernel(key.join(), () => textOf(problem, call, own));
 }
 
-function run(
+/** Enqueues the kernel that calls a function of a template. */
+export function run(
   problem: MatmulProblem,
   result: Tensor,
   call: string,
   plan: OwnPlan,
+  own: OwnTemplate = { template: "matmul", definitions: "" },
 ): void {
   const { a, b, bias, residual, stream, m, n, k, batch, scale } = problem;
-  const kernel = kernelOf(problem, call);
+  const kernel = kernelOf(problem, call, own);
   const layouts = matricesOf(problem).map(([, layout]) => layout);
   const inputs = [a, b, bias, residual].filter((it) => it !== undefined);
   const operands = [...inputs.map(({ tensor }) => tensor), result];

@@ -6,14 +6,22 @@
 
 import { refuseOption } from "../../ffi/arguments.ts";
 import type { Tensor } from "../tensor.ts";
+import { MMA } from "./mma_variant.ts";
 import { PACKED, SIMT, VECTOR } from "./own_variants.ts";
 import type { MatmulProblem } from "./problem.ts";
 
 /** A way to compute matrix products. */
 export interface MatmulVariant {
   readonly name: string;
-  /** Whether the variant takes a problem, and the reason for that. */
-  supports(problem: MatmulProblem): { readonly supported: boolean; readonly reason: string };
+  /**
+   * Whether the variant takes a problem, and the reason for that.
+   *
+   * @param isRequested Whether the caller names the variant.
+   */
+  supports(
+    problem: MatmulProblem,
+    isRequested: boolean,
+  ): { readonly supported: boolean; readonly reason: string };
   /** The launch of a supported problem that is not empty. */
   plan(problem: MatmulProblem): { readonly grid: number; readonly block: number };
   /** Enqueues a supported problem that is not empty. The result has the problem's layout. */
@@ -21,7 +29,7 @@ export interface MatmulVariant {
 }
 
 /** All variants. The first that supports a problem is taken. */
-const VARIANTS: readonly MatmulVariant[] = [VECTOR, PACKED, SIMT];
+const VARIANTS: readonly MatmulVariant[] = [VECTOR, PACKED, MMA, SIMT];
 
 /** Their names. */
 export const VARIANT_NAMES: readonly string[] = VARIANTS.map(({ name }) => name);
@@ -35,7 +43,7 @@ export function chooseVariant(
   const refused: string[] = [];
   for (const variant of VARIANTS) {
     if (wanted !== undefined && variant.name !== wanted) continue;
-    const { supported, reason } = variant.supports(problem);
+    const { supported, reason } = variant.supports(problem, wanted !== undefined);
     if (supported) {
       const others = refused.map((it) => `; ${it}`).join("");
       return { variant, reason: `${reason}${wanted === undefined ? others : ", as requested"}` };

@@ -1,0 +1,278 @@
+/*
+ * matmul_mma.cuh — products of matrices on tensor cores, for compute capability 8.0 and higher.
+ *
+ * Problem: that of matmul.cuh, for operands that a tensor core has a format for. StoredA and StoredB
+ * are the types in which it gets them, and Multiply is its instruction: mma.sync of 16 rows, 8
+ * columns and 32 bytes along k, with sums in float or 32-bit integers.
+ * Mapping: a block computes rows x columns of the result, of which a warp has half of the rows and 32
+ * columns, in registers. Shared memory holds `stages` tiles of 64 bytes along k of each operand, so
+ * the next ones arrive while one is multiplied. Elements that lie along k, or along rows, at
+ * addresses and strides of 16 bytes arrive by cp.async; any others by single loads, on whose way they
+ * are converted. Chunks of 16 bytes are permuted within a row of shared memory, so that ldmatrix and
+ * stores meet no bank twice. Beyond the edges are zeros.
+ * Bytes and operations: 2 m n k operations; an element of the left operand is read n / columns
+ * times, one of the right m / rows times, mostly from the second-level cache, because neighbouring
+ * blocks compute squares of the result. The result is written once.
+ * Numerics: products of a step along k are exact, and the rounding of their sum with earlier ones is
+ * the tensor core's, which may truncate. Its sums of 8-bit floats have fewer bits than float, so they
+ * hold one step, and steps are added as float. Sums of integers are exact modulo 2^32. An element
+ * does not depend on the shape of the result.
+ */
+#pragma once
+
+#include "kernels/tensor/matmul.cuh"
+
+namespace gridstride::tensor {
+#if !defined(GS_BLOCK_FORM)
+
+// How elements lie: along k or across it, in aligned chunks of 16 bytes, or anyhow.
+enum class Lie { along, across, any };
+
+template <typename T, typename U>
+constexpr bool is_same = false;
+template <typename T>
+constexpr bool is_same<T, T> = true;
+
+// Copies the first bytes of a chunk of 16, and zeros behind them.
+__device__ __forceinline__ void copy_chunk(void* to, const void* from, int bytes) {
+  const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :: "r"(address), "l"(from), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ void commit_copies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// A tile of an operand: `edge` rows of the left one or columns of the right one, here both called
+// rows, by `depth` elements along k. Shared memory holds rows of 64 bytes along k, or, across, rows
+// of all elements at one k.
+template <typename Convert, typename Stored, Lie lie, int edge, int threads>
+struct MmaTile {
+  using Element = typename Convert::Element;
+  static constexpr int width = sizeof(Stored);
+  static constexpr int depth = 64 / width;
+  static constexpr int chunk = 16 / width;
+  static constexpr int size = 64 * edge;
+  static constexpr int chunks = lie == Lie::across ? edge / chunk : 4;
+  static constexpr int copies = size / 16 / threads;
+  static_assert(lie != Lie::across || width > 1, "bytes lie along k, or anyhow");
+
+  // The byte of a chunk. Lanes that read together differ in the rows' last bits.
+  static __device__ __forceinline__ int place(int row, int column) {
+    const int other = lie != Lie::across ? row >> 1 & 3 : width == 2 ? row & 7 : (row & 3) * 2;
+    return (row * chunks + (column ^ other)) * 16;
+  }
+
+  // The bits of an element as the tensor core gets it.
+  static __device__ __forceinline__ unsigned bits_of(Element element) {
+    if constexpr (is_same<Element, Stored> && width < 4) {
+      return bits(element);
+    } else {
+      return bits(store<Stored>(Convert{}(element)));
+    }
+  }
+  static __device__ __forceinline__ unsigned bits(Stored stored) {
+    unsigned result = 0;
+    memcpy(&result, &stored, width);
+    return result;
+  }
+
+  // Starts to fill a tile from its first element; it has `rows` and `ks` of the operand's elements.
+  static __device__ __forceinline__ void fill(unsigned char* tile, const Element* from,
+                                              i64 row_stride, i64 k_stride, int rows, int ks) {
+    const int thread = static_cast<int>(threadIdx.x);
+    if constexpr (lie == Lie::any) {
+      // Words of elements along k. Neighbouring threads read neighbours in memory.
+      constexpr int in_word = 4 / width;
+      constexpr int words = edge * 16 / threads;
+      unsigned word[words];
+#pragma unroll
+      for (int i = 0; i < words; ++i) {
+        const int at = thread + i * threads;
+        const int row = k_stride == 1 ? at / 16 : at % edge;
+        const int k = (k_stride == 1 ? at % 16 : at / edge) * in_word;
+        word[i] = 0;
+#pragma unroll
+        for (int e = 0; e < in_word; ++e) {
+          if (row >= rows || k + e >= ks) continue;
+          word[i] |= bits_of(from[row * row_stride + (k + e) * k_stride]) << 8 * width * e;
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < words; ++i) {
+        const int at = thread + i * threads;
+        const int row = k_stride == 1 ? at / 16 : at % edge;
+        const int k = k_stride == 1 ? at % 16 : at / edge;
+        *reinterpret_cast<unsigned*>(tile + place(row, k / 4) + k % 4 * 4) = word[i];
+      }
+    } else {
+      const i64 stride = lie == Lie::across ? k_stride : row_stride;
+      const int lines = lie == Lie::across ? ks : rows;
+      const int length = lie == Lie::across ? rows : ks;
+#pragma unroll
+      for (int i = 0; i < copies; ++i) {
+        const int row = (thread + i * threads) / chunks;
+        const int column = (thread + i * threads) % chunks;
+        const int rest = row < lines ? length - column * chunk : 0;
+        const int count = rest > chunk ? chunk : rest;
+        // The address must be one even where nothing is read.
+        const Element* const source = count > 0 ? from + row * stride + column * chunk : from;
+        copy_chunk(tile + place(row, column), source, count > 0 ? count * width : 0);
+      }
+    }
+  }
+
+  // Rounds what this thread has copied to TF32, where that has been floats.
+  static __device__ __forceinline__ void round(unsigned char* tile) {
+    if constexpr (lie != Lie::any && width == 4) {
+      const int thread = static_cast<int>(threadIdx.x);
+#pragma unroll
+      for (int i = 0; i < copies; ++i) {
+        const int at = thread + i * threads;
+        auto* const values = reinterpret_cast<float4*>(tile + place(at / chunks, at % chunks));
+        float4 v = *values;
+        v = {round_tf32(v.x), round_tf32(v.y), round_tf32(v.z), round_tf32(v.w)};
+        *values = v;
+      }
+    }
+  }
+
+  // Registers of 16 rows and 32 bytes along k: rows of a lane / 4 and 8 below, then both for the
+  // next 16 bytes along k.
+  static __device__ __forceinline__ void read(unsigned char* tile, int row, int step,
+                                              unsigned (&to)[4]) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    if constexpr (lie == Lie::across && width == 4) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int k = step * 8 + i / 2 * 4 + lane % 4;
+        const int own = row + i % 2 * 8 + lane / 4;
+        to[i] = *reinterpret_cast<const unsigned*>(tile + place(k, own / 4) + own % 4 * 4);
+      }
+    } else if constexpr (lie == Lie::across) {
+      const int k = step * 16 + lane / 16 * 8 + lane % 8;
+      const int at = place(k, row / 8 + lane / 8 % 2);
+      const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(tile + at));
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                   : "r"(address));
+    } else {
+      const int at = place(row + lane % 16, step * 2 + lane / 16);
+      const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(tile + at));
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                   : "r"(address));
+    }
+  }
+};
+
+// Blocks have 2 * columns threads: two warps down, one of every 32 columns across. `is_narrow` is
+// for sums of a tensor core that have fewer bits than float.
+template <typename Multiply, typename StoredA, typename StoredB, Lie lie_a, Lie lie_b, int rows,
+          int columns, bool is_narrow, typename V, typename Left, typename Right, typename Finish>
+__device__ __forceinline__ void matmul_mma(const Product<V, Left, Right>& p, const Finish& finish,
+                                           i64 tile, i64 down, i64 tiles) {
+  constexpr int threads = 2 * columns;
+  constexpr int stages = columns > 64 ? 3 : 4;
+  constexpr int high = rows / 32;  // steps of 16 rows of a warp
+  using TileA = MmaTile<Left, StoredA, lie_a, rows, threads>;
+  using TileB = MmaTile<Right, StoredB, lie_b, columns, threads>;
+  constexpr int stage_size = TileA::size + TileB::size;
+  __shared__ __align__(128) unsigned char memory[stages * stage_size];
+  const int thread = static_cast<int>(threadIdx.x);
+  const int lane = thread % 32;
+  const int warp_row = thread / 32 / (columns / 32);
+  const int warp_column = thread / 32 % (columns / 32);
+  // Bands of 8 tiles down: blocks that run together share rows and columns.
+  const i64 band = 8 * (tiles / down);
+  const i64 first = tile / band * 8;
+  const i64 band_rows = down - first < 8 ? down - first : 8;
+  const i64 top = (first + tile % band % band_rows) * rows;
+  const i64 begin = tile % band / band_rows * columns;
+  const int used_rows = static_cast<int>(p.m - top < rows ? p.m - top : rows);
+  const int used_columns = static_cast<int>(p.n - begin < columns ? p.n - begin : columns);
+  constexpr int depth = TileA::depth;
+  const i64 steps = (p.k + depth - 1) / depth;
+  const auto fill = [&](i64 step, int stage) {
+    if (step < steps) {
+      const i64 k = step * depth;
+      const int ks = static_cast<int>(p.k - k < depth ? p.k - k : depth);
+      unsigned char* const to = memory + stage * stage_size;
+      TileA::fill(to, p.a + top * p.a_m + k * p.a_k, p.a_m, p.a_k, used_rows, ks);
+      TileB::fill(to + TileA::size, p.b + begin * p.b_n + k * p.b_k, p.b_n, p.b_k, used_columns,
+                  ks);
+    }
+    // An empty group where there is no such step: groups are counted.
+    commit_copies();
+  };
+  V sum[high][4][4] = {};
+#pragma unroll
+  for (int s = 0; s < stages - 1; ++s) fill(s, s);
+  int stage = 0;
+  for (i64 step = 0; step < steps; ++step) {
+    asm volatile("cp.async.wait_group %0;" :: "n"(stages - 2) : "memory");
+    unsigned char* const a = memory + stage * stage_size;
+    unsigned char* const b = a + TileA::size;
+    TileA::round(a);
+    TileB::round(b);
+    // Also the end of the multiplications of the stage that is filled next.
+    __syncthreads();
+    fill(step + stages - 1, stage == 0 ? stages - 1 : stage - 1);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      unsigned left[high][4];
+      unsigned right[2][4];
+#pragma unroll
+      for (int j = 0; j < 2; ++j) TileB::read(b, warp_column * 32 + j * 16, half, right[j]);
+#pragma unroll
+      for (int i = 0; i < high; ++i) {
+        TileA::read(a, warp_row * (rows / 2) + i * 16, half, left[i]);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+          const unsigned low = right[j / 2][j % 2];
+          const unsigned above = right[j / 2][j % 2 + 2];
+          if constexpr (is_narrow) {
+            V part[4] = {};
+            Multiply{}(part, left[i], low, above);
+#pragma unroll
+            for (int c = 0; c < 4; ++c) sum[i][j][c] += part[c];
+          } else {
+            Multiply{}(sum[i][j], left[i], low, above);
+          }
+        }
+      }
+    }
+    stage = stage + 1 < stages ? stage + 1 : 0;
+  }
+  // Through shared memory, so that neighbouring threads finish neighbours: half of the rows at once.
+  constexpr int pitch = columns + 8;
+  static_assert(rows / 2 * pitch * static_cast<int>(sizeof(V)) <= stages * stage_size, "fits");
+  V* const sums = reinterpret_cast<V*>(memory);
+  asm volatile("cp.async.wait_group 0;" ::: "memory");
+  for (int part = 0; part < 2; ++part) {
+    __syncthreads();
+    if (warp_row == part) {
+#pragma unroll
+      for (int i = 0; i < high; ++i) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+#pragma unroll
+          for (int c = 0; c < 4; ++c) {
+            const int row = i * 16 + lane / 4 + c / 2 * 8;
+            sums[row * pitch + warp_column * 32 + j * 8 + lane % 4 * 2 + c % 2] = sum[i][j][c];
+          }
+        }
+      }
+    }
+    __syncthreads();
+    for (int e = thread; e < rows / 2 * columns; e += threads) {
+      const int row = part * (rows / 2) + e / columns;
+      const int column = e % columns;
+      if (row >= used_rows || column >= used_columns) continue;
+      finish(top + row, begin + column, sums[e / columns * pitch + column]);
+    }
+  }
+}
+
+#endif
+}  // namespace gridstride::tensor
