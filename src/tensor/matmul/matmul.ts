@@ -239,7 +239,7 @@ export function checkMatmul(
  * views are read as they lie.
  *
  * Floats of up to 32 bits are rounded as `precision` says, then multiplied and added up as `float32`;
- * `float64` as `float64`. Integers are added up as 32-bit integers, or 64-bit ones if an operand or
+ * `float64` as `float64`. Tensor cores may truncate sums instead of rounding them. Integers are added up as 32-bit integers, or 64-bit ones if an operand or
  * the result has these, and wrap. The bias, the activation and the rest of `options` cost no further
  * pass over memory.
  *
