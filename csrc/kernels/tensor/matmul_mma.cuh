@@ -1,22 +1,22 @@
 /*
  * matmul_mma.cuh — products of matrices on tensor cores, for compute capability 8.0 and higher.
  *
- * Problem: that of matmul.cuh, for operands that a tensor core has a format for. StoredA and StoredB
- * are the types in which it gets them, and Multiply is its instruction: mma.sync of 16 rows, 8
- * columns and 32 bytes along k, with sums in float or 32-bit integers.
- * Mapping: a block computes rows x columns of the result, of which a warp has half of the rows and 32
- * columns, in registers. Shared memory holds `stages` tiles of 64 bytes along k of each operand, so
- * the next ones arrive while one is multiplied. Elements that lie along k, or along rows, at
- * addresses and strides of 16 bytes arrive by cp.async; any others by single loads, on whose way they
- * are converted. Chunks of 16 bytes are permuted within a row of shared memory, so that ldmatrix and
- * stores meet no bank twice. Beyond the edges are zeros.
+ * Problem: that of matmul.cuh, for operands that a tensor core has a format for. StoredA and
+ * StoredB are the types in which it gets them, and Multiply is its instruction: mma.sync of 16
+ * rows, 8 columns and 32 bytes along k, with sums in float or 32-bit integers.
+ * Mapping: a block computes rows x columns of the result, of which a warp has half of the rows
+ * and 32 columns, in registers. Shared memory holds `stages` tiles of 64 bytes along k of each
+ * operand, so the next ones arrive while one is multiplied. Elements that lie along k, or along
+ * rows, at addresses and strides of 16 bytes arrive by cp.async; any others by single loads, on
+ * whose way they are converted. Chunks of 16 bytes are permuted within a row of shared memory,
+ * so that ldmatrix and stores meet no bank twice. Beyond the edges are zeros.
  * Bytes and operations: 2 m n k operations; an element of the left operand is read n / columns
- * times, one of the right m / rows times, mostly from the second-level cache, because neighbouring
- * blocks compute squares of the result. The result is written once.
- * Numerics: products of a step along k are exact, and the rounding of their sum with earlier ones is
- * the tensor core's, which may truncate. Its sums of 8-bit floats have fewer bits than float, so they
- * hold one step, and steps are added as float. Sums of integers are exact modulo 2^32. An element
- * does not depend on the shape of the result.
+ * times, one of the right m / rows times, mostly from the second-level cache, because
+ * neighbouring blocks compute squares of the result. The result is written once.
+ * Numerics: products of a step along k are exact, and the rounding of their sum with earlier
+ * ones is the tensor core's, which may truncate. Its sums of 8-bit floats may have fewer bits
+ * than float, so they hold one step, and steps are added as float. Sums of integers are exact
+ * modulo 2^32. An element does not depend on the shape of the result.
  */
 #pragma once
 
@@ -244,7 +244,7 @@ __device__ __forceinline__ void matmul_mma(const Product<V, Left, Right>& p, con
     }
     stage = stage + 1 < stages ? stage + 1 : 0;
   }
-  // Through shared memory, so that neighbouring threads finish neighbours: half of the rows at once.
+  // Half of the rows at a time go through shared memory: neighbouring threads finish neighbours.
   constexpr int pitch = columns + 8;
   static_assert(rows / 2 * pitch * static_cast<int>(sizeof(V)) <= stages * stage_size, "fits");
   V* const sums = reinterpret_cast<V*>(memory);

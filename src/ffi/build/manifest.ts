@@ -159,6 +159,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/kernels/tensor/index.cuh",
   "csrc/kernels/tensor/map.cuh",
   "csrc/kernels/tensor/matmul.cuh",
+  "csrc/kernels/tensor/matmul_mma.cuh",
   "csrc/kernels/tensor/random.cuh",
   "csrc/kernels/tensor/reduce.cuh",
   "csrc/kernels/tensor/sort.cuh",

@@ -238,10 +238,10 @@ export function checkMatmul(
  * as a row on the left and as a column on the right, and its axis is dropped. Transposed and other
  * views are read as they lie.
  *
- * Floats of up to 32 bits are rounded as `precision` says, then multiplied and added up as `float32`;
- * `float64` as `float64`. Tensor cores may truncate sums instead of rounding them. Integers are added up as 32-bit integers, or 64-bit ones if an operand or
- * the result has these, and wrap. The bias, the activation and the rest of `options` cost no further
- * pass over memory.
+ * Floats of up to 32 bits are rounded as `precision` says, then multiplied and added up as `float32`,
+ * where tensor cores may truncate; `float64` as `float64`. Integers are added up as 32-bit integers, or
+ * 64-bit ones if an operand or the result has these, and wrap. The bias, the activation and the rest of
+ * `options` cost no further pass over memory.
  *
  * @throws {TypeError} If element types do not combine, or an option has another type or name.
  * @throws {RangeError} If extents differ, an operand has no dimensions, or the device lacks the units
