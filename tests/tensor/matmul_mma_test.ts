@@ -90,7 +90,7 @@ const CASES: readonly Case[] = [
   { a: "float32", b: "bfloat16", lies: ["columns", "columns"], options: { precision: "bf16" } },
   { a: "float32", lies: ["rows", "rows"], options: { precision: "tf32" } },
   { a: "float32", lies: ["columns", "columns"], options: { precision: "tf32" } },
-  { a: "int8", lies: ["rows", "columns"] },
+  { a: "int8", lies: ["columns", "rows"] },
   { a: "float8_e5m2", lies: ["rows", "rows"] },
 ];
 

@@ -64,7 +64,7 @@ __device__ __forceinline__ void map(const Space<Rank, Operands>& space, i64 elem
 #endif
 }
 
-constexpr int tile_size = 32;
+[[maybe_unused]] constexpr int tile_size = 32;
 
 // Neighbouring tiles lie along the dimension Cross. A block takes chunk tiles, and its CUDA threads
 // are rows of a tile.

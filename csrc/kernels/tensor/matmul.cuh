@@ -271,8 +271,8 @@ __device__ __forceinline__ V add_product(V x, V y, V z) {
   return x * y + z;
 }
 
-constexpr int simt_edge = 64;
-constexpr int simt_depth = 16;
+[[maybe_unused]] constexpr int simt_edge = 64;
+[[maybe_unused]] constexpr int simt_depth = 16;
 
 template <typename V, typename Left, typename Right, typename Finish>
 __device__ __forceinline__ void matmul_tile(const Product<V, Left, Right>& p, const Finish& finish,

@@ -43,6 +43,14 @@ __device__ __forceinline__ void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
+// Four matrices of 8 x 8 elements of 16 bits, of whose rows each lane names one.
+__device__ __forceinline__ void read_transposed(const unsigned char* row, unsigned (&to)[4]) {
+  const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(address));
+}
+
 // A tile of an operand: `edge` rows of the left one or columns of the right one, here both called
 // rows, by `depth` elements along k. Shared memory holds rows of 64 bytes along k, or, across, rows
 // of all elements at one k.
@@ -55,12 +63,22 @@ struct MmaTile {
   static constexpr int size = 64 * edge;
   static constexpr int chunks = lie == Lie::across ? edge / chunk : 4;
   static constexpr int copies = size / 16 / threads;
-  static_assert(lie != Lie::across || width > 1, "bytes lie along k, or anyhow");
 
-  // The byte of a chunk. Lanes that read together differ in the rows' last bits.
+  // The byte of a chunk. Rows that lanes read together have different values of `other`, or lie in
+  // different halves of 128 bytes.
   static __device__ __forceinline__ int place(int row, int column) {
-    const int other = lie != Lie::across ? row >> 1 & 3 : width == 2 ? row & 7 : (row & 3) * 2;
+    int other = row >> 1 & 3;
+    if (lie == Lie::across && width == 4) other = (row & 3) * 2;
+    if (lie == Lie::across && width == 2) other = row & 7;
+    if (lie == Lie::across && width == 1) {
+      other = chunks == 4 ? row >> 2 & 3 : (row & 1) | (row >> 2 & 3) << 1;
+    }
     return (row * chunks + (column ^ other)) * 16;
+  }
+
+  // The row that read() puts in the place of one of 16 rows.
+  static __device__ __forceinline__ int row_at(int at) {
+    return lie == Lie::across && width == 1 ? at % 8 * 2 + at / 8 : at;
   }
 
   // The bits of an element as the tensor core gets it.
@@ -85,25 +103,35 @@ struct MmaTile {
       // Words of elements along k. Neighbouring threads read neighbours in memory.
       constexpr int in_word = 4 / width;
       constexpr int words = edge * 16 / threads;
-      unsigned word[words];
+      constexpr int together = width == 4 ? 8 : 4;  // in registers
+      const bool is_along = k_stride == 1;
+      const int row = is_along ? thread / 16 : thread % edge;
+      const int k = is_along ? thread % 16 : thread / edge;
+      const int next_row = is_along ? threads / 16 : 0;
+      const int next_k = is_along ? 0 : threads / edge;
+      const Element* source = from + row * row_stride + k * in_word * k_stride;
+      const i64 next = next_row * row_stride + next_k * in_word * k_stride;
+#pragma unroll 1
+      for (int start = 0; start < words; start += together) {
+        unsigned word[together];
 #pragma unroll
-      for (int i = 0; i < words; ++i) {
-        const int at = thread + i * threads;
-        const int row = k_stride == 1 ? at / 16 : at % edge;
-        const int k = (k_stride == 1 ? at % 16 : at / edge) * in_word;
-        word[i] = 0;
+        for (int i = 0; i < together; ++i) {
+          const int own = row + (start + i) * next_row;
+          const int first = (k + (start + i) * next_k) * in_word;
+          word[i] = 0;
 #pragma unroll
-        for (int e = 0; e < in_word; ++e) {
-          if (row >= rows || k + e >= ks) continue;
-          word[i] |= bits_of(from[row * row_stride + (k + e) * k_stride]) << 8 * width * e;
+          for (int e = 0; e < in_word; ++e) {
+            if (own >= rows || first + e >= ks) continue;
+            word[i] |= bits_of(source[e * k_stride]) << 8 * width * e;
+          }
+          source += next;
         }
-      }
 #pragma unroll
-      for (int i = 0; i < words; ++i) {
-        const int at = thread + i * threads;
-        const int row = k_stride == 1 ? at / 16 : at % edge;
-        const int k = k_stride == 1 ? at % 16 : at / edge;
-        *reinterpret_cast<unsigned*>(tile + place(row, k / 4) + k % 4 * 4) = word[i];
+        for (int i = 0; i < together; ++i) {
+          const int own = row + (start + i) * next_row;
+          const int at = k + (start + i) * next_k;
+          *reinterpret_cast<unsigned*>(tile + place(own, at / 4) + at % 4 * 4) = word[i];
+        }
       }
     } else {
       const i64 stride = lie == Lie::across ? k_stride : row_stride;
@@ -138,7 +166,7 @@ struct MmaTile {
   }
 
   // Registers of 16 rows and 32 bytes along k: rows of a lane / 4 and 8 below, then both for the
-  // next 16 bytes along k.
+  // next 16 bytes along k, but for the order of row_at().
   static __device__ __forceinline__ void read(unsigned char* tile, int row, int step,
                                               unsigned (&to)[4]) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -149,13 +177,19 @@ struct MmaTile {
         const int own = row + i % 2 * 8 + lane / 4;
         to[i] = *reinterpret_cast<const unsigned*>(tile + place(k, own / 4) + own % 4 * 4);
       }
+    } else if constexpr (lie == Lie::across && width == 1) {
+      // Pairs of rows are transposed, of two k at a time, and then taken apart.
+      const int k = step * 32 + lane / 16 * 16 + lane / 8 % 2 * 2 + lane % 8 / 2 * 4 + lane % 2;
+      unsigned pair[4];
+      read_transposed(tile + place(k, row / 16), pair);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int first = i / 2 * 2;
+        to[i] = __byte_perm(pair[first], pair[first + 1], i % 2 == 0 ? 0x6420 : 0x7531);
+      }
     } else if constexpr (lie == Lie::across) {
       const int k = step * 16 + lane / 16 * 8 + lane % 8;
-      const int at = place(k, row / 8 + lane / 8 % 2);
-      const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(tile + at));
-      asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                   : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                   : "r"(address));
+      read_transposed(tile + place(k, row / 8 + lane / 8 % 2), to);
     } else {
       const int at = place(row + lane % 16, step * 2 + lane / 16);
       const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(tile + at));
@@ -258,8 +292,9 @@ __device__ __forceinline__ void matmul_mma(const Product<V, Left, Right>& p, con
         for (int j = 0; j < 4; ++j) {
 #pragma unroll
           for (int c = 0; c < 4; ++c) {
-            const int row = i * 16 + lane / 4 + c / 2 * 8;
-            sums[row * pitch + warp_column * 32 + j * 8 + lane % 4 * 2 + c % 2] = sum[i][j][c];
+            const int row = i * 16 + TileA::row_at(lane / 4 + c / 2 * 8);
+            const int column = j / 2 * 16 + TileB::row_at(j % 2 * 8 + lane % 4 * 2 + c % 2);
+            sums[row * pitch + warp_column * 32 + column] = sum[i][j][c];
           }
         }
       }

@@ -62,8 +62,7 @@ function lieOf(
     batch.every(isAligned);
   if (dtype !== stored || !isPlaced) return "any";
   if (along === 1 && (rows === 1 || isAligned(across))) return "along";
-  // Bytes of one register lie along k.
-  return across === 1 && size > 1 && (extent === 1 || isAligned(along)) ? "across" : "any";
+  return across === 1 && (extent === 1 || isAligned(along)) ? "across" : "any";
 }
 
 /** The C++ of the instruction, with sums in place. */
