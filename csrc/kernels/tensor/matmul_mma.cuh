@@ -9,7 +9,8 @@
  * operand, so the next ones arrive while one is multiplied. Elements that lie along k, or along
  * rows, at addresses and strides of 16 bytes arrive by cp.async; any others by single loads, on
  * whose way they are converted. Chunks of 16 bytes are permuted within a row of shared memory,
- * so that ldmatrix and stores meet no bank twice. Beyond the edges are zeros.
+ * so that ldmatrix and cp.async meet no bank twice. Beyond the edges are zeros. ldmatrix transposes
+ * elements of 16 bits; bytes across k are transposed in pairs, which are then taken apart.
  * Bytes and operations: 2 m n k operations; an element of the left operand is read n / columns
  * times, one of the right m / rows times, mostly from the second-level cache, because
  * neighbouring blocks compute squares of the result. The result is written once.

@@ -167,7 +167,7 @@ const weightOf = (it: number) => it > 3 ? 1 : it > 1 ? 0 : -1;
 /** A product by a variant: with a vector, or with the matrix's own transpose. */
 const product = (variant: string): MatrixOperation => ({
   // Tensor cores have no float32.
-  dtypes: [variant === "mma" ? "float16" : "float32"],
+  dtypes: variant === "mma" ? ["float16", "bfloat16"] : ["float32"],
   // The elements are positive.
   bound: 64,
   run(x) {
