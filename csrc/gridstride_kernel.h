@@ -145,6 +145,31 @@ GS_API int32_t gs_nvrtc_lowered_name(int32_t program, int32_t expression, char* 
 /* Forgets the program; a compilation under way still ends. */
 GS_API int32_t gs_nvrtc_destroy(int32_t program);
 
+/* ---- cuBLASLt ----------------------------------------------------------------------------- */
+
+/* Opens cuBLASLt, once, as gs_nvrtc_open opens NVRTC. result[0]: its version. */
+GS_API int32_t gs_cublaslt_open(const char* library, char* text, int32_t capacity, double* result);
+
+/* A product D = epilogue(alpha A B + beta C), all by column, with the numbers of cublasLt.h: [0]
+ * compute type, [1] scale type, [2] and [3] whether A and B are transposed, [4] epilogue, [5] type
+ * of the bias and [6] its alignment in bytes, [7] products, [8] largest workspace in bytes, [9] mask
+ * of reduction schemes; then of A, B, C and D each: type, rows, columns and leading dimension as
+ * stored, elements from one product to the next, alignment in bytes. */
+#define GS_CUBLASLT_PRODUCT_SLOTS 34
+#define GS_CUBLASLT_ALGORITHM_BYTES 64
+#define GS_CUBLASLT_ALGORITHMS 8
+
+/* The algorithms that cuBLASLt proposes for a product, the best first, written one behind the other
+ * for as many as there is room. result[0]: how many; result[1 + i]: bytes of workspace of each. */
+GS_API int32_t gs_cublaslt_algorithms(int32_t device, const double* product, void* algorithms,
+                                      int32_t capacity, double* result);
+
+/* Enqueues a product by an algorithm of it. operands: addresses of [0] A, [1] B, [2] C, [3] D and
+ * [4] the bias, [5] alpha, [6] beta, [7] address of the workspace and [8] its bytes. */
+#define GS_CUBLASLT_OPERAND_SLOTS 9
+GS_API int32_t gs_cublaslt_matmul(int32_t device, int32_t stream, const double* product,
+                                  const void* algorithm, const double* operands);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,7 +1,7 @@
 /*
  * gridstride_status.h — the statuses of gridstride.h that are not CUDA's.
  *
- * Beside these: -1000 - c is result c of NVRTC.
+ * Beside these: -1000 - c is result c of NVRTC, and -2000 - c is status c of cuBLASLt.
  */
 #ifndef GRIDSTRIDE_STATUS_H
 #define GRIDSTRIDE_STATUS_H
@@ -25,5 +25,8 @@
 
 /* A result of NVRTC as a status. */
 #define GS_ERROR_NVRTC(result) (-1000 - (result))
+
+/* A status of cuBLASLt as a status. */
+#define GS_ERROR_CUBLASLT(status) (-2000 - (status))
 
 #endif

@@ -100,7 +100,16 @@
   CALL(nvrtcGetCUBINSize)                             \
   CALL(nvrtcGetCUBIN)                                 \
   CALL(nvrtcGetLoweredName)                           \
-  CALL(nvrtcDestroyProgram)
+  CALL(nvrtcDestroyProgram)                           \
+  CALL(cublasLtCreate)                                \
+  CALL(cublasLtMatmulDescCreate)                      \
+  CALL(cublasLtMatmulDescSetAttribute)                \
+  CALL(cublasLtMatrixLayoutCreate)                    \
+  CALL(cublasLtMatrixLayoutSetAttribute)              \
+  CALL(cublasLtMatmulPreferenceCreate)                \
+  CALL(cublasLtMatmulPreferenceSetAttribute)          \
+  CALL(cublasLtMatmulAlgoGetHeuristic)                \
+  CALL(cublasLtMatmul)
 
 namespace gridstride {
 

@@ -1,4 +1,4 @@
-// Names and texts of statuses: the shim's own and NVRTC's from tables, CUDA's from CUDA.
+// Names and texts of statuses: the shim's own, NVRTC's and cuBLAS's from tables, CUDA's from CUDA.
 #include <cuda_runtime_api.h>
 
 #include "gridstride.h"
@@ -67,12 +67,31 @@ constexpr StatusText nvrtc_statuses[] = {
 };
 #undef GS_NVRTC_STATUS
 
+// The statuses of cuBLAS 13.1, which has names for them too, but may not be there.
+
+#define GS_CUBLAS_STATUS(status, name, text) {GS_ERROR_CUBLASLT(status), #name, text}
+constexpr StatusText cublas_statuses[] = {
+    GS_CUBLAS_STATUS(1, CUBLAS_STATUS_NOT_INITIALIZED, "cuBLAS cannot start on the device"),
+    GS_CUBLAS_STATUS(3, CUBLAS_STATUS_ALLOC_FAILED, "cuBLAS has no memory left"),
+    GS_CUBLAS_STATUS(7, CUBLAS_STATUS_INVALID_VALUE, "cuBLAS refuses an argument"),
+    GS_CUBLAS_STATUS(8, CUBLAS_STATUS_ARCH_MISMATCH, "cuBLAS lacks code for the device"),
+    GS_CUBLAS_STATUS(11, CUBLAS_STATUS_MAPPING_ERROR, "cuBLAS cannot reach memory of the device"),
+    GS_CUBLAS_STATUS(13, CUBLAS_STATUS_EXECUTION_FAILED, "a kernel of cuBLAS cannot run"),
+    GS_CUBLAS_STATUS(14, CUBLAS_STATUS_INTERNAL_ERROR, "a defect of cuBLAS"),
+    GS_CUBLAS_STATUS(15, CUBLAS_STATUS_NOT_SUPPORTED, "cuBLAS does not do this"),
+    GS_CUBLAS_STATUS(16, CUBLAS_STATUS_LICENSE_ERROR, "cuBLAS finds no licence"),
+};
+#undef GS_CUBLAS_STATUS
+
 const StatusText& own_status(int32_t status) {
   for (const StatusText& own : own_statuses) {
     if (own.status == status) return own;
   }
   for (const StatusText& of_nvrtc : nvrtc_statuses) {
     if (of_nvrtc.status == status) return of_nvrtc;
+  }
+  for (const StatusText& of_cublas : cublas_statuses) {
+    if (of_cublas.status == status) return of_cublas;
   }
   fail(GS_ERROR_ARGUMENT);
 }

@@ -106,7 +106,7 @@ export const DECLARATIONS = {
   gs_graph_nodes: "int32_t graph, double* result",
   gs_graph_destroy: "int32_t graph",
 
-  // Kernels, modules and NVRTC.
+  // Kernels, modules, NVRTC and cuBLASLt.
   gs_kernel_count: "double* result",
   gs_kernel_describe: "int32_t kernel, char* text, int32_t capacity",
   gs_kernel_find: "const char* name, double* result",
@@ -136,6 +136,11 @@ export const DECLARATIONS = {
   gs_nvrtc_output: "int32_t program, int32_t kind, void* output, double capacity, double* result",
   gs_nvrtc_lowered_name: "int32_t program, int32_t expression, char* text, int32_t capacity",
   gs_nvrtc_destroy: "int32_t program",
+  gs_cublaslt_open: "const char* library, char* text, int32_t capacity, double* result",
+  gs_cublaslt_algorithms:
+    "int32_t device, const double* product, void* algorithms, int32_t capacity, double* result",
+  gs_cublaslt_matmul:
+    "int32_t device, int32_t stream, const double* product, const void* algorithm, const double* operands",
 
   // Files.
   gs_file_open: "const char* path, double* result",

@@ -1,6 +1,5 @@
 // NVRTC, the library that compiles CUDA C++ at run time: opened on request from a path of the
 // caller's, and never closed.
-#include <dlfcn.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "shim/call.h"
 #include "shim/handle_table.h"
 #include "shim/module/module.h"
+#include "shim/open_library.h"
 
 namespace gridstride {
 
@@ -78,15 +78,6 @@ const Nvrtc& nvrtc_library() {
   return *nvrtc;
 }
 
-using OpenLibrary = std::unique_ptr<void, int (*)(void*)>;
-
-// Null after a failure; `problem` is then the loader's text.
-OpenLibrary open_library(const char* path, std::string& problem) {
-  OpenLibrary library(dlopen(path, RTLD_NOW | RTLD_LOCAL), &dlclose);
-  if (library == nullptr) problem = dlerror();
-  return library;
-}
-
 // NVRTC opens its builtins by name alone, with the first compilation. If a library of that name is
 // open already, NVRTC uses it, whatever its path.
 int32_t open_nvrtc(const char* builtins_path, const char* path, std::string& problem) {
@@ -97,10 +88,8 @@ int32_t open_nvrtc(const char* builtins_path, const char* path, std::string& pro
   }
   OpenLibrary library = open_library(path, problem);
   if (library == nullptr) return GS_ERROR_NOT_FOUND;
-#define GS_NVRTC_FIND(function, parameters)                                         \
-  opened_nvrtc.function = reinterpret_cast<decltype(opened_nvrtc.function)>(        \
-      dlsym(library.get(), #function));                                             \
-  if (opened_nvrtc.function == nullptr) problem = "it lacks the function " #function;
+#define GS_NVRTC_FIND(function, parameters) \
+  find_function(library, #function, opened_nvrtc.function, problem);
   GS_NVRTC_FUNCTIONS(GS_NVRTC_FIND)
 #undef GS_NVRTC_FIND
   if (!problem.empty()) return GS_ERROR_UNSUPPORTED;
@@ -111,20 +100,6 @@ int32_t open_nvrtc(const char* builtins_path, const char* path, std::string& pro
   library.release();
   published_nvrtc.store(&opened_nvrtc, std::memory_order_release);
   return 0;
-}
-
-// The path of the open library, which a search by name does not reveal beforehand.
-std::string library_path(const Nvrtc& nvrtc) {
-  Dl_info information = {};
-  const void* const function = reinterpret_cast<const void*>(nvrtc.nvrtcVersion);
-  const bool is_known = dladdr(function, &information) != 0;
-  return is_known && information.dli_fname != nullptr ? information.dli_fname : "";
-}
-
-// As much of a text as there is room for: it is for people.
-void write_start(std::string text, char* out, int32_t capacity) {
-  if (text.size() >= static_cast<size_t>(capacity)) text.resize(static_cast<size_t>(capacity) - 1);
-  write_text(text, out, capacity);
 }
 
 // ---- programs ----------------------------------------------------------------------------------
@@ -358,7 +333,7 @@ int32_t gs_nvrtc_open(const char* builtins, const char* library, char* text, int
     int minor = 0;
     const Nvrtc& nvrtc = nvrtc_library();
     GS_NVRTC_CALL(nvrtc, nvrtcVersion, &major, &minor);
-    write_start(library_path(nvrtc), text, capacity);
+    write_start(library_path(reinterpret_cast<const void*>(nvrtc.nvrtcVersion)), text, capacity);
     result[0] = major;
     result[1] = minor;
   });
