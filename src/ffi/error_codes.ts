@@ -1,6 +1,6 @@
 /**
- * Error codes with their meaning and advice: those of CUDA, of `csrc/gridstride_status.h`, and of
- * NVRTC.
+ * Error codes with their meaning and advice: those of CUDA, of `csrc/gridstride_status.h`, of NVRTC
+ * and of cuBLAS.
  *
  * @module
  */
@@ -123,6 +123,37 @@ const NVRTC_RECORDS = `
   Leave out the option that has the compiler write files.
 `;
 
+/** The statuses of cuBLAS 13.1 (`cublas_api.h`); a status is -2000 minus the result. */
+const CUBLAS_RECORDS = `
+-2001 CUBLAS_STATUS_NOT_INITIALIZED
+  cuBLAS cannot start on the device.
+  Check that its version fits the NVIDIA driver; doctor shows both.
+-2003 CUBLAS_STATUS_ALLOC_FAILED
+  cuBLAS has no memory left.
+  Free memory of the device and of this machine.
+-2007 CUBLAS_STATUS_INVALID_VALUE
+  cuBLAS refuses an argument.
+  Choose another variant by options.variant, and report the shapes and element types.
+-2008 CUBLAS_STATUS_ARCH_MISMATCH
+  cuBLAS lacks code for the device.
+  Install a version of cuBLAS that supports the device, or choose another variant.
+-2011 CUBLAS_STATUS_MAPPING_ERROR
+  cuBLAS cannot reach memory of the device.
+  Free memory of the device, then try again.
+-2013 CUBLAS_STATUS_EXECUTION_FAILED
+  A kernel of cuBLAS cannot run.
+  Check that its version fits the NVIDIA driver, or choose another variant.
+-2014 CUBLAS_STATUS_INTERNAL_ERROR
+  Something went wrong inside cuBLAS.
+  Use another version of cuBLAS, or choose another variant.
+-2015 CUBLAS_STATUS_NOT_SUPPORTED
+  cuBLAS does not support this combination of shapes, element types and device.
+  Choose another variant by options.variant.
+-2016 CUBLAS_STATUS_LICENSE_ERROR
+  cuBLAS finds no licence.
+  Install cuBLAS again.
+`;
+
 const RETIRED = "No current CUDA returns this: update the NVIDIA driver, and rebuild the library.";
 const FAULT = "To find the fault run the program on the host device or under compute-sanitizer.";
 const HOST_FAULT = "The kernel, block and thread are above: check the indices and pointers there.";
@@ -141,7 +172,10 @@ function parse(records: string): [number, CudaErrorCode][] {
 }
 
 export const CUDA_ERROR_CODES: ReadonlyMap<number, CudaErrorCode> = new Map(
-  [CUDA_RECORDS, GRIDSTRIDE_RECORDS, NVRTC_RECORDS].flatMap(parse).sort(([a], [b]) => a - b),
+  [CUDA_RECORDS, GRIDSTRIDE_RECORDS, NVRTC_RECORDS, CUBLAS_RECORDS].flatMap(parse).sort((
+    [a],
+    [b],
+  ) => a - b),
 );
 
 /** The advice for a status on a device, such as `"host:0"`. */

@@ -1,5 +1,5 @@
 /**
- * Finds and opens the NVRTC of this machine, and finds the headers of its toolkit.
+ * Searches for libraries of the CUDA toolkit, opens NVRTC, and finds the headers of its toolkit.
  *
  * @module
  */
@@ -24,6 +24,18 @@ export interface NvrtcCandidate {
   readonly origin: string;
 }
 
+/** A library of the CUDA toolkit, and how it is searched for. */
+export interface ToolkitLibrary {
+  /** Its file without a version. */
+  readonly file: string;
+  /** The variable that names it, or its directory. */
+  readonly variable: string;
+  /** The folder of its Python package before CUDA 13. */
+  readonly pythonFolder: string;
+  /** Its names for the system's loader, newest first. */
+  readonly systemNames: readonly string[];
+}
+
 /** A directory or library without a usable NVRTC. */
 export type NvrtcAttempt = { readonly [Field in "path" | "origin" | "reason"]: string };
 
@@ -39,17 +51,17 @@ export interface NvrtcInstallation {
 /** The variable that names NVRTC: the library, or its directory. */
 export const NVRTC_VARIABLE = "GRIDSTRIDE_NVRTC";
 
-/** All variables that the search reads. */
+/** The variables that every search reads. */
 const VARIABLES: readonly string[] =
-  `${NVRTC_VARIABLE} CUDA_HOME CUDA_PATH PATH LD_LIBRARY_PATH VIRTUAL_ENV CONDA_PREFIX HOME`.split(
-    " ",
-  );
+  "CUDA_HOME CUDA_PATH PATH LD_LIBRARY_PATH VIRTUAL_ENV CONDA_PREFIX HOME".split(" ");
 
-/**
- * The names of NVRTC for the system's loader, newest first. All of CUDA 11 from 11.2 on is called
- * 11.2; older versions cannot list their architectures.
- */
-const SYSTEM_NAMES: readonly string[] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"];
+const NVRTC: ToolkitLibrary = {
+  file: "libnvrtc.so",
+  variable: NVRTC_VARIABLE,
+  pythonFolder: "cuda_nvrtc",
+  // All of CUDA 11 from 11.2 on is called 11.2; older versions cannot list their architectures.
+  systemNames: ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"],
+};
 
 const DEFAULT_DIRECTORY = "the toolkit's default directory";
 const SYSTEM_LIBRARIES = "the system's libraries";
@@ -65,32 +77,49 @@ export function findNvrtc(
     if ("version" in opened) return opened;
     attempts.push(opened);
   }
-  const unread = VARIABLES.filter((name) => !environmentGranted(name));
   throw new CompilerUnavailableError([
     "Cannot compile for CUDA with NVRTC as there is none that can be used:",
-    ...attempts.map(({ path, origin, reason }) => `  ${path} (${origin}): ${reason}`),
-    ...(unread.length > 0 ? [`Not read without --allow-env: ${unread.join(", ")}.`] : []),
+    ...attempts.map(attemptText).map((text) => `  ${text}`),
+    ...unreadText(NVRTC),
     `Install the CUDA toolkit, or NVRTC alone with \`pip install nvidia-cuda-nvrtc\`, or name the ` +
     `directory of libnvrtc.so in ${NVRTC_VARIABLE}.`,
   ].join("\n"));
 }
 
+/** A failed attempt in words. */
+export const attemptText = ({ path, origin, reason }: NvrtcAttempt): string =>
+  `${path} (${origin}): ${reason}`;
+
+/** A sentence on the variables that the search for a library may not read, if there are any. */
+export function unreadText({ variable }: ToolkitLibrary): string[] {
+  const unread = [variable, ...VARIABLES].filter((name) => !environmentGranted(name));
+  return unread.length > 0 ? [`Not read without --allow-env: ${unread.join(", ")}.`] : [];
+}
+
 /** Directories that only the administrator chooses. A variable leads to all others. */
 const TRUSTED_ORIGINS: readonly string[] = [DEFAULT_DIRECTORY, SYSTEM_LIBRARIES];
+
+/** The reason why permissions keep files closed; undefined if they do not. */
+export function closedReason(
+  { library, origin }: { readonly library: string; readonly origin: string },
+  paths: readonly string[],
+): string | undefined {
+  const isChosen = isAbsolute(library) && !TRUSTED_ORIGINS.includes(origin);
+  const closed = (isChosen ? paths : []).filter((path) =>
+    path !== "" && Deno.permissions.querySync({ name: "ffi", path }).state !== "granted"
+  );
+  if (closed.length === 0) return undefined;
+  return `permission for FFI is not granted: run again with --allow-ffi=${closed}`;
+}
 
 /** Opens a library; one process uses one NVRTC from then on. */
 function openCandidate(
   native: NativeLibrary,
-  { library, builtins, origin }: NvrtcCandidate,
+  candidate: NvrtcCandidate,
 ): NvrtcInstallation | NvrtcAttempt {
-  const isChosen = isAbsolute(library) && !TRUSTED_ORIGINS.includes(origin);
-  const closed = (isChosen ? [library, builtins] : []).filter((path) =>
-    path !== "" && Deno.permissions.querySync({ name: "ffi", path }).state !== "granted"
-  );
-  if (closed.length > 0) {
-    const reason = `permission for FFI is not granted: run again with --allow-ffi=${closed}`;
-    return { path: library, origin, reason };
-  }
+  const { library, builtins, origin } = candidate;
+  const closed = closedReason(candidate, [library, builtins]);
+  if (closed !== undefined) return { path: library, origin, reason: closed };
   const opening = openNvrtc(native, library, builtins);
   if ("problem" in opening) return { path: library, origin, reason: opening.problem };
   const { path, version } = opening;
@@ -101,8 +130,26 @@ function openCandidate(
   return { library, version, identity: [version.join("."), ...states] };
 }
 
+/** Searches for NVRTC, and for the builtins beside it. */
+export function* searchNvrtc(
+  environment: EnvironmentReader,
+  root = "/",
+): Generator<NvrtcCandidate | NvrtcAttempt> {
+  for (const found of searchLibrary(NVRTC, environment, root)) {
+    if (!("library" in found)) {
+      yield found;
+      continue;
+    }
+    const { library } = found;
+    const builtins = isAbsolute(library)
+      ? builtinsFor(library, namesIn(dirname(library)) ?? [])
+      : "";
+    yield { ...found, builtins };
+  }
+}
+
 /**
- * Searches for NVRTC: only in `GRIDSTRIDE_NVRTC` if that is set; else in `CUDA_HOME` and `CUDA_PATH`,
+ * Searches for a library: only in its variable if that is set; else in `CUDA_HOME` and `CUDA_PATH`,
  * beside nvcc, in the toolkit's default directories (newest first), among Python packages, in the
  * system's directories, and last by name.
  *
@@ -111,35 +158,35 @@ function openCandidate(
  * @param root The root of the file system.
  * @returns Candidates and failed attempts, the best first; searched on demand.
  */
-export function* searchNvrtc(
+export function* searchLibrary(
+  what: ToolkitLibrary,
   environment: EnvironmentReader,
   root = "/",
-): Generator<NvrtcCandidate | NvrtcAttempt> {
-  const chosen = environment(NVRTC_VARIABLE);
-  if (chosen !== undefined && chosen !== "") return yield chosenNvrtc(chosen);
+): Generator<Omit<NvrtcCandidate, "builtins"> | NvrtcAttempt> {
+  const { variable: origin } = what;
+  const chosen = environment(origin);
+  if (chosen !== undefined && chosen !== "") {
+    return yield !isAbsolute(chosen)
+      ? { path: chosen, origin, reason: "it must be an absolute path" }
+      : namesIn(chosen) === undefined
+      ? { library: chosen, origin }
+      : candidateIn(chosen, origin, what);
+  }
   const seen = new Set<string>();
-  for (const [directory, origin] of places(environment, root)) {
+  for (const [directory, origin] of places(what, environment, root)) {
     const real = realPath(directory);
     if (seen.has(real)) continue;
     seen.add(real);
-    yield candidateIn(directory, origin);
+    yield candidateIn(directory, origin, what);
   }
-  for (const library of SYSTEM_NAMES) {
-    yield { library, builtins: "", origin: "the system's search" };
-  }
+  for (const library of what.systemNames) yield { library, origin: "the system's search" };
 }
 
-function chosenNvrtc(chosen: string): NvrtcCandidate | NvrtcAttempt {
-  const origin = NVRTC_VARIABLE;
-  if (!isAbsolute(chosen)) {
-    return { path: chosen, origin, reason: "it must be an absolute path" };
-  }
-  if (namesIn(chosen) !== undefined) return candidateIn(chosen, origin);
-  const builtins = builtinsFor(chosen, namesIn(dirname(chosen)) ?? []);
-  return { library: chosen, builtins, origin };
-}
-
-function candidateIn(directory: string, origin: string): NvrtcCandidate | NvrtcAttempt {
+function candidateIn(
+  directory: string,
+  origin: string,
+  { file }: ToolkitLibrary,
+): Omit<NvrtcCandidate, "builtins"> | NvrtcAttempt {
   const names = namesIn(directory);
   if (names === undefined) {
     const reason = mayRead(directory)
@@ -147,10 +194,11 @@ function candidateIn(directory: string, origin: string): NvrtcCandidate | NvrtcA
       : `it may not be read: run again with --allow-read=${directory}`;
     return { path: directory, origin, reason };
   }
-  const [newest] = names.filter((name) => /^libnvrtc\.so(\.\d+)*$/.test(name)).sort(byVersion);
-  if (newest === undefined) return { path: directory, origin, reason: "it holds no libnvrtc.so" };
-  const library = join(directory, newest);
-  return { library, builtins: builtinsFor(library, names), origin };
+  const [newest] = names.filter((name) =>
+    name.startsWith(file) && /^(\.\d+)*$/.test(name.slice(file.length))
+  ).sort(byVersion);
+  if (newest === undefined) return { path: directory, origin, reason: `it holds no ${file}` };
+  return { library: join(directory, newest), origin };
 }
 
 /**
@@ -184,7 +232,11 @@ function byVersion(one: string, other: string): number {
 /** A directory that may hold NVRTC, and the rule that led to it. */
 type Place = readonly [directory: string, origin: string];
 
-function* places(environment: EnvironmentReader, root: string): Generator<Place> {
+function* places(
+  { pythonFolder }: ToolkitLibrary,
+  environment: EnvironmentReader,
+  root: string,
+): Generator<Place> {
   const triple = `${Deno.build.arch}-linux`;
   for (const variable of ["CUDA_HOME", "CUDA_PATH"]) {
     const home = environment(variable);
@@ -196,7 +248,7 @@ function* places(environment: EnvironmentReader, root: string): Generator<Place>
   for (const home of installedToolkits(root)) {
     yield* toolkitPlaces(home, DEFAULT_DIRECTORY, triple);
   }
-  yield* pythonPlaces(environment, root);
+  yield* pythonPlaces(pythonFolder, environment, root);
   for (const directory of (environment("LD_LIBRARY_PATH") ?? "").split(delimiter)) {
     if (isAbsolute(directory)) yield [directory, "LD_LIBRARY_PATH"];
   }
@@ -233,10 +285,14 @@ function installedToolkits(root: string): string[] {
 }
 
 /**
- * The directories of NVIDIA's packages for Python: `nvidia/cu13/lib`, before CUDA 13
+ * The directories of NVIDIA's packages for Python: `nvidia/cu13/lib`, before CUDA 13 such as
  * `nvidia/cuda_nvrtc/lib`. No Python is started: that takes longer than a cache hit.
  */
-function* pythonPlaces(environment: EnvironmentReader, root: string): Generator<Place> {
+function* pythonPlaces(
+  before13: string,
+  environment: EnvironmentReader,
+  root: string,
+): Generator<Place> {
   const home = environment("HOME");
   const prefixes = [
     environment("VIRTUAL_ENV") ?? "",
@@ -251,7 +307,9 @@ function* pythonPlaces(environment: EnvironmentReader, root: string): Generator<
     for (const python of pythons) {
       for (const folder of ["site-packages", "dist-packages"]) {
         const nvidia = join(library, python, folder, "nvidia");
-        const holders = (namesIn(nvidia) ?? []).filter((name) => /^cu\d+$|^cuda_nvrtc$/.test(name));
+        const holders = (namesIn(nvidia) ?? []).filter((name) =>
+          name === before13 || /^cu\d+$/.test(name)
+        );
         for (const name of holders) yield [join(nvidia, name, "lib"), "a package for Python"];
       }
     }

@@ -275,8 +275,8 @@ export function matmul<D extends DType, E extends DType, R extends DType = Promo
 /**
  * The variant that {@linkcode matmul} takes for the same arguments, without running it.
  *
- * @returns `variant`: its name; `launch`: its blocks and threads per block; `reason`: the reason, and
- * those against other variants.
+ * @returns `variant`: its name; `launch`: its blocks and threads per block, 0 for those of cuBLASLt;
+ * `reason`: the reason, and those against other variants.
  * @throws {TypeError} As `matmul()`.
  * @throws {RangeError} As `matmul()`.
  *

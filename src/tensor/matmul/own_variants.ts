@@ -283,7 +283,7 @@ export const SIMT: MatmulVariant = {
 };
 
 /** The same product of transposed matrices. */
-function transposed(problem: MatmulProblem): MatmulProblem {
+export function transposed(problem: MatmulProblem): MatmulProblem {
   const { m, n, a, b, bias, residual, result } = problem;
   const flip = <Layout extends MatrixLayout>(it: Layout): Layout => ({
     ...it,
