@@ -152,9 +152,9 @@ GS_API int32_t gs_cublaslt_open(const char* library, char* text, int32_t capacit
 
 /* A product D = epilogue(alpha A B + beta C), all by column, with the numbers of cublasLt.h: [0]
  * compute type, [1] scale type, [2] and [3] whether A and B are transposed, [4] epilogue, [5] type
- * of the bias and [6] its alignment in bytes, [7] products, [8] largest workspace in bytes, [9] mask
- * of reduction schemes; then of A, B, C and D each: type, rows, columns and leading dimension as
- * stored, elements from one product to the next, alignment in bytes. */
+ * of the bias and [6] its alignment in bytes, [7] products, [8] largest workspace in bytes, [9]
+ * mask of reduction schemes; then of A, B, C and D each: type, rows, columns and leading dimension
+ * as stored, elements from one product to the next, alignment in bytes. */
 #define GS_CUBLASLT_PRODUCT_SLOTS 34
 #define GS_CUBLASLT_ALGORITHM_BYTES 64
 #define GS_CUBLASLT_ALGORITHMS 8

@@ -126,19 +126,19 @@ const NVRTC_RECORDS = `
 /** The statuses of cuBLAS 13.1 (`cublas_api.h`); a status is -2000 minus the result. */
 const CUBLAS_RECORDS = `
 -2001 CUBLAS_STATUS_NOT_INITIALIZED
-  cuBLAS cannot start on the device.
+  The library cuBLAS cannot start on the device.
   Check that its version fits the NVIDIA driver; doctor shows both.
 -2003 CUBLAS_STATUS_ALLOC_FAILED
-  cuBLAS has no memory left.
+  The library cuBLAS has no memory left.
   Free memory of the device and of this machine.
 -2007 CUBLAS_STATUS_INVALID_VALUE
-  cuBLAS refuses an argument.
+  The library cuBLAS refuses an argument.
   Choose another variant by options.variant, and report the shapes and element types.
 -2008 CUBLAS_STATUS_ARCH_MISMATCH
-  cuBLAS lacks code for the device.
+  The library cuBLAS lacks code for the device.
   Install a version of cuBLAS that supports the device, or choose another variant.
 -2011 CUBLAS_STATUS_MAPPING_ERROR
-  cuBLAS cannot reach memory of the device.
+  The library cuBLAS cannot reach memory of the device.
   Free memory of the device, then try again.
 -2013 CUBLAS_STATUS_EXECUTION_FAILED
   A kernel of cuBLAS cannot run.
@@ -147,10 +147,10 @@ const CUBLAS_RECORDS = `
   Something went wrong inside cuBLAS.
   Use another version of cuBLAS, or choose another variant.
 -2015 CUBLAS_STATUS_NOT_SUPPORTED
-  cuBLAS does not support this combination of shapes, element types and device.
+  The library cuBLAS does not support this combination of shapes, element types and device.
   Choose another variant by options.variant.
 -2016 CUBLAS_STATUS_LICENSE_ERROR
-  cuBLAS finds no licence.
+  The library cuBLAS finds no licence.
   Install cuBLAS again.
 `;
 

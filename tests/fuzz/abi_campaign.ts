@@ -45,11 +45,11 @@ const calls = [...abiArguments(kernelDeclarations(library))].map(
 const counts = new CallCounts();
 let nextDevice = 0;
 
-/** Statuses of `csrc/gridstride_status.h`, but for a defect, and codes of NVRTC and CUDA. */
+/** Statuses of `csrc/gridstride_status.h`, but for a defect, and codes of NVRTC, cuBLASLt and CUDA. */
 function isStatus(status: unknown): boolean {
   if (!Number.isInteger(status)) return false;
   const code = status as number;
-  return code >= -1999 && code <= -1001 || code >= -16 && code <= 1000 && code !== -14;
+  return code >= -2999 && code <= -1001 || code >= -16 && code <= 1000 && code !== -14;
 }
 
 const CREATES: Readonly<Record<string, HandleKind>> = {

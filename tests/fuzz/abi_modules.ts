@@ -1,5 +1,5 @@
 /**
- * What the functions for modules and for NVRTC are called with.
+ * What the functions for modules, for NVRTC and for cuBLASLt are called with.
  *
  * @module
  */
@@ -96,6 +96,16 @@ const architectures = fc.constantFrom(0, 1, 64).map((capacity) => [
 
 const output = fc.constantFrom(0, 1, 4096, -1, 0.5, NaN).map((bytes) => [lent(bytes), bytes]);
 
+/** Numbers that are refused: a library of another test may be open, and it trusts addresses. */
+const noNumbers: Values = fc.constantFrom(
+  null,
+  new Deferred<AbiStage>("<34 fractions>", () => new Float64Array(34).fill(0.5)),
+  new Deferred<AbiStage>("<34 NaN>", () => new Float64Array(34).fill(NaN)),
+);
+const noProduct = noNumbers.map((numbers) => [numbers]);
+
+const algorithms: Values = fc.constantFrom(null, lent(512));
+
 /** Generators by function. */
 export const moduleArguments: Readonly<Record<string, fc.Arbitrary<AbiCall>>> = {
   gs_module_create: passesList([device], fc.oneof(image, noImage), [result]),
@@ -122,4 +132,8 @@ export const moduleArguments: Readonly<Record<string, fc.Arbitrary<AbiCall>>> = 
   ]),
   gs_nvrtc_lowered_name: passesList([program, int32], text),
   gs_nvrtc_destroy: passes(program),
+
+  gs_cublaslt_open: passesList([libraryPath], text, [result]),
+  gs_cublaslt_algorithms: passesList([device], noProduct, [algorithms, int32, result]),
+  gs_cublaslt_matmul: passesList([device, handle("stream")], noProduct, [algorithms, noNumbers]),
 };

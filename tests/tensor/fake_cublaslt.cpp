@@ -70,8 +70,8 @@ float rounded(double value, int bits) {
 double small_float(uint8_t raw, int fraction, int bias) {
   const int exponent = (raw & 0x7f) >> fraction;
   const double part = (raw & ((1 << fraction) - 1)) / std::ldexp(1, fraction);
-  const double size = exponent == 0 ? std::ldexp(part, 1 - bias)
-                                    : std::ldexp(1 + part, exponent - bias);
+  const double size =
+      exponent == 0 ? std::ldexp(part, 1 - bias) : std::ldexp(1 + part, exponent - bias);
   return raw & 0x80 ? -size : size;
 }
 
@@ -164,7 +164,9 @@ bool is_supported(const Operation& operation, const Layout& a, const Layout& c, 
 
 extern "C" {
 
-int fake_value(int which, int value) { return value < 0 ? values[which].load() : (values[which] = value); }
+int fake_value(int which, int value) {
+  return value < 0 ? values[which].load() : (values[which] = value);
+}
 
 size_t cublasLtGetVersion() { return 130102; }
 
@@ -180,7 +182,8 @@ Status cublasLtMatmulDescCreate(Operation** out, int compute, int scale) {
   return make(out, made);
 }
 Status cublasLtMatmulDescDestroy(Operation* operation) { return destroy(operation); }
-Status cublasLtMatmulDescSetAttribute(Operation* it, int attribute, const void* value, size_t bytes) {
+Status cublasLtMatmulDescSetAttribute(Operation* it, int attribute, const void* value,
+                                      size_t bytes) {
   switch (attribute) {
     case 3: return set(it->transposed[0], value, bytes);
     case 4: return set(it->transposed[1], value, bytes);
@@ -197,7 +200,8 @@ Status cublasLtMatrixLayoutCreate(Layout** out, int type, uint64_t rows, uint64_
   return make(out, Layout{type, rows, columns, leading});
 }
 Status cublasLtMatrixLayoutDestroy(Layout* layout) { return destroy(layout); }
-Status cublasLtMatrixLayoutSetAttribute(Layout* it, int attribute, const void* value, size_t bytes) {
+Status cublasLtMatrixLayoutSetAttribute(Layout* it, int attribute, const void* value,
+                                        size_t bytes) {
   if (attribute == 5) return set(it->products, value, bytes);
   return attribute == 6 ? set(it->stride, value, bytes) : invalid_value;
 }
@@ -232,10 +236,11 @@ Status cublasLtMatmulAlgoGetHeuristic(void*, Operation* operation, Layout* a, La
   return success;
 }
 
-Status cublasLtMatmul(void*, Operation* operation, const void* alpha, const void* a, Layout* a_layout,
-                      const void* b, Layout* b_layout, const void* beta, const void* c,
-                      Layout* c_layout, void* d, Layout* d_layout, const Algorithm* algorithm,
-                      void* workspace, size_t workspace_bytes, void* stream) {
+Status cublasLtMatmul(void*, Operation* operation, const void* alpha, const void* a,
+                      Layout* a_layout, const void* b, Layout* b_layout, const void* beta,
+                      const void* c, Layout* c_layout, void* d, Layout* d_layout,
+                      const Algorithm* algorithm, void* workspace, size_t workspace_bytes,
+                      void* stream) {
   values[calls]++;
   values[last_algorithm] = static_cast<int>(algorithm->id);
   values[last_compute] = operation->compute;
@@ -254,16 +259,17 @@ Status cublasLtMatmul(void*, Operation* operation, const void* alpha, const void
   const int64_t depth = static_cast<int64_t>(is_transposed[0] ? a_layout->rows : a_layout->columns);
   for (int product = 0; product < d_layout->products; product++) {
     const auto at = [&](const Layout& layout, int64_t row, int64_t column, bool transposed) {
-      const int64_t place = transposed ? column + row * layout.leading : row + column * layout.leading;
+      const int64_t place =
+          transposed ? column + row * layout.leading : row + column * layout.leading;
       return place + product * layout.stride;
     };
     for (int64_t row = 0; row < static_cast<int64_t>(d_layout->rows); row++) {
       for (int64_t column = 0; column < static_cast<int64_t>(d_layout->columns); column++) {
         double sum = 0;
         for (int64_t k = 0; k < depth; k++) {
-          sum += operand(a, at(*a_layout, row, k, is_transposed[0]), *a_layout, operation->compute) *
-                 operand(b, at(*b_layout, k, column, is_transposed[1]), *b_layout,
-                         operation->compute);
+          sum +=
+              operand(a, at(*a_layout, row, k, is_transposed[0]), *a_layout, operation->compute) *
+              operand(b, at(*b_layout, k, column, is_transposed[1]), *b_layout, operation->compute);
         }
         sum *= factor(alpha);
         const int64_t old = at(*c_layout, row, column, false);

@@ -199,11 +199,16 @@ Deno.test("options.variant mma is refused without tensor cores for the operands,
   const choose = (capability: string, own = problem, wanted?: string) => {
     const info = { ...own.context.info, computeCapability: capability };
     const library = { kind: "cuda" };
+    Deno.env.set("GRIDSTRIDE_CUBLASLT", "none"); // not searched for
     const context = Object.create(own.context, {
       info: { value: info },
       library: { value: library },
     });
-    return chooseVariant({ ...own, context }, wanted);
+    try {
+      return chooseVariant({ ...own, context }, wanted);
+    } finally {
+      Deno.env.delete("GRIDSTRIDE_CUBLASLT");
+    }
   };
   assertEquals(choose("8.0").variant.name, "mma");
   assertEquals(choose("7.5").variant.name, "simt");

@@ -69,10 +69,10 @@ struct LtHeuristicResult {
   FUNCTION(cublasLtMatmulPreferenceDestroy, (LtPreference preference))                            \
   FUNCTION(cublasLtMatmulPreferenceSetAttribute,                                                  \
            (LtPreference preference, int attribute, const void* value, size_t bytes))             \
-  FUNCTION(cublasLtMatmulAlgoGetHeuristic,                                                        \
-           (LtHandle handle, LtOperation operation, LtLayout a, LtLayout b, LtLayout c,           \
-            LtLayout d, LtPreference preference, int requested, LtHeuristicResult* results,       \
-            int* count))                                                                          \
+  FUNCTION(                                                                                       \
+      cublasLtMatmulAlgoGetHeuristic,                                                             \
+      (LtHandle handle, LtOperation operation, LtLayout a, LtLayout b, LtLayout c, LtLayout d,    \
+       LtPreference preference, int requested, LtHeuristicResult* results, int* count))           \
   FUNCTION(cublasLtMatmul,                                                                        \
            (LtHandle handle, LtOperation operation, const void* alpha, const void* a,             \
             LtLayout a_layout, const void* b, LtLayout b_layout, const void* beta, const void* c, \
@@ -159,7 +159,9 @@ class Descriptor {
 // The slots of a product are read once each: another thread may write them meanwhile.
 class Slots {
  public:
-  explicit Slots(const double* slots) : slots_(slots) { require(slots != nullptr, GS_ERROR_ARGUMENT); }
+  explicit Slots(const double* slots) : slots_(slots) {
+    require(slots != nullptr, GS_ERROR_ARGUMENT);
+  }
 
   uint64_t integer(int slot, uint64_t largest = largest_safe_integer) const {
     return checked_integer(slots_[slot], largest);
@@ -184,7 +186,8 @@ class Product {
   Product(const CublasLt& lt, const Slots& slots)
       : lt_(lt), operation_(lt.cublasLtMatmulDescDestroy), slots_(slots) {
     scale_type_ = slots.small(1);
-    GS_CUBLASLT_CALL(lt, cublasLtMatmulDescCreate, &operation_.pointer, slots.small(0), scale_type_);
+    GS_CUBLASLT_CALL(lt, cublasLtMatmulDescCreate, &operation_.pointer, slots.small(0),
+                     scale_type_);
     set_operation(CUBLASLT_MATMUL_DESC_TRANSA, static_cast<int32_t>(slots.integer(2, 1)));
     set_operation(CUBLASLT_MATMUL_DESC_TRANSB, static_cast<int32_t>(slots.integer(3, 1)));
     const int32_t epilogue = slots.small(4);
@@ -216,10 +219,9 @@ class Product {
     }
     int count = 0;
     const int32_t status = attempt(CallKind::cublasLtMatmulAlgoGetHeuristic, [&] {
-      return lt_.cublasLtMatmulAlgoGetHeuristic(handle, operation_.pointer, layouts_[0].pointer,
-                                                layouts_[1].pointer, layouts_[2].pointer,
-                                                layouts_[3].pointer, preference.pointer, requested,
-                                                results, &count);
+      return lt_.cublasLtMatmulAlgoGetHeuristic(
+          handle, operation_.pointer, layouts_[0].pointer, layouts_[1].pointer, layouts_[2].pointer,
+          layouts_[3].pointer, preference.pointer, requested, results, &count);
     });
     if (status == GS_ERROR_CUBLASLT(CUBLAS_STATUS_NOT_SUPPORTED)) return 0;
     if (status != 0) fail_call(CallKind::cublasLtMatmulAlgoGetHeuristic, status);

@@ -228,7 +228,7 @@ bool is_provoked_elsewhere(const std::string& name) {
   return name == "cudaStreamIsCapturing" || name == "cudaPointerGetAttributes" ||
          name == "cudaDeviceCanAccessPeer" || name == "cudaDeviceEnablePeerAccess" ||
          name == "cuDeviceGetAttribute" || name.rfind("nvml", 0) == 0 ||
-         name.rfind("nvrtc", 0) == 0;
+         name.rfind("nvrtc", 0) == 0 || name.rfind("cublasLt", 0) == 0;
 }
 
 // Whether machine code is needed to provoke it.
