@@ -345,15 +345,17 @@ Deno.test("matmul() names the statuses of cuBLASLt, and takes another variant wi
 
 Deno.test("matmul() by cuBLASLt keeps the order of streams", async () => {
   const streams = [device.createStream(), device.createStream(), device.stream];
-  const results = streams.map((stream, index) => {
-    // Written on one stream, multiplied on the next one, read on the third.
-    let x: Tensor = grid([64, 64]).tensor("float32", device);
-    for (let step = 0; step < 20; step++) x = add(x, 1, { stream });
-    const next = streams[(index + 1) % 3]!;
-    const square = matmul(x, x, { variant: "cublaslt", stream: next });
-    return add(square, 0, { stream: streams[(index + 2) % 3]! });
-  });
   const shifted = grid([64, 64], -17);
+  const ready = shifted.tensor("float32", device);
+  const results = streams.flatMap((stream, index) => {
+    const next = streams[(index + 1) % 3]!;
+    // Written on one stream, multiplied on the next one; and multiplied over what one stream writes.
+    let x: Tensor = grid([64, 64]).tensor("float32", device), out: Tensor = ready;
+    for (let step = 0; step < 20; step++) x = add(x, 1, { stream });
+    const square = matmul(x, x, { variant: "cublaslt", stream: next });
+    for (let step = 0; step < 20; step++) out = add(out, 1, { stream });
+    return [square, matmul(ready, ready, { variant: "cublaslt", stream: next, out })];
+  });
   const wanted = product(shifted, shifted);
   for (const result of results) assertEquals((await read(result)).values, wanted.values);
 });

@@ -13,8 +13,7 @@
 namespace {
 
 enum Status { success = 0, invalid_value = 7, execution_failed = 13, not_supported = 15 };
-enum Type { f32 = 0, f64 = 1, f16 = 2, i8 = 3, i32 = 10, bf16 = 14, e4m3 = 28, e5m2 = 29 };
-enum Compute { compute_i32 = 72, fast_f16 = 74, fast_bf16 = 75, fast_tf32 = 77 };
+enum Type { f32 = 0, f64 = 1, f16 = 2, i8 = 3, i32 = 10, bf16 = 14, e4m3 = 28 };
 
 struct Operation {
   int compute, scale;
@@ -52,26 +51,10 @@ struct HeuristicResult {
 std::atomic<int> values[8] = {};
 enum Value { calls, searches, last_algorithm, fastest, refused, failing, created, last_compute };
 
-float half(double value) { return static_cast<float>(static_cast<_Float16>(value)); }
-
-// Keeps some bits of a float's fraction, ties to even.
-float rounded(double value, int bits) {
-  const float single = static_cast<float>(value);
-  uint32_t raw;
-  std::memcpy(&raw, &single, 4);
-  const int cut = 23 - bits;
-  raw += (1u << (cut - 1)) - 1 + (raw >> cut & 1);
-  raw &= ~0u << cut;
-  float result;
-  std::memcpy(&result, &raw, 4);
-  return result;
-}
-
-double small_float(uint8_t raw, int fraction, int bias) {
-  const int exponent = (raw & 0x7f) >> fraction;
-  const double part = (raw & ((1 << fraction) - 1)) / std::ldexp(1, fraction);
-  const double size =
-      exponent == 0 ? std::ldexp(part, 1 - bias) : std::ldexp(1 + part, exponent - bias);
+double float8(uint8_t raw) {
+  const int exponent = raw >> 3 & 15;
+  const double part = (raw & 7) / 8.0;
+  const double size = exponent == 0 ? std::ldexp(part, -6) : std::ldexp(1 + part, exponent - 7);
   return raw & 0x80 ? -size : size;
 }
 
@@ -83,8 +66,7 @@ double load(const void* memory, int64_t index, int type) {
     case f16: return static_cast<double>(as(_Float16{}));
     case i8: return as(int8_t{});
     case i32: return as(int32_t{});
-    case e4m3: return small_float(as(uint8_t{}), 3, 7);
-    case e5m2: return small_float(as(uint8_t{}), 2, 15);
+    case e4m3: return float8(as(uint8_t{}));
     default: break;
   }
   const uint32_t raw = uint32_t{as(uint16_t{})} << 16;
@@ -102,17 +84,10 @@ void store(void* memory, int64_t index, int type, double value) {
     case i32: return set(static_cast<int32_t>(value));
     default: break;
   }
-  const float cut = rounded(value, 7);
+  const float single = static_cast<float>(value);
   uint32_t raw;
-  std::memcpy(&raw, &cut, 4);
-  set(static_cast<uint16_t>(raw >> 16));
-}
-
-double operand(const void* memory, int64_t index, const Layout& layout, int compute) {
-  const double value = load(memory, index, layout.type);
-  if (compute == fast_f16) return half(value);
-  if (compute == fast_bf16) return rounded(value, 7);
-  return compute == fast_tf32 ? rounded(value, 10) : value;
+  std::memcpy(&raw, &single, 4);
+  set(static_cast<uint16_t>((raw + 0x7fff + (raw >> 16 & 1)) >> 16));  // ties to even
 }
 
 // Waits for the stream through the functions of the native library that called.
@@ -155,7 +130,7 @@ Status set(Member& member, const void* value, size_t bytes) {
 
 bool is_supported(const Operation& operation, const Layout& a, const Layout& c, const Layout& d) {
   const bool is_dot = operation.transposed[0] == 1 && operation.transposed[1] == 0;
-  const bool needs_dot = a.type == i8 || a.type == e4m3 || a.type == e5m2;
+  const bool needs_dot = a.type == i8 || a.type == e4m3;
   if ((needs_dot && !is_dot) || c.type != d.type) return false;
   return operation.scale == f32 || operation.epilogue == 1;
 }
@@ -267,9 +242,8 @@ Status cublasLtMatmul(void*, Operation* operation, const void* alpha, const void
       for (int64_t column = 0; column < static_cast<int64_t>(d_layout->columns); column++) {
         double sum = 0;
         for (int64_t k = 0; k < depth; k++) {
-          sum +=
-              operand(a, at(*a_layout, row, k, is_transposed[0]), *a_layout, operation->compute) *
-              operand(b, at(*b_layout, k, column, is_transposed[1]), *b_layout, operation->compute);
+          sum += load(a, at(*a_layout, row, k, is_transposed[0]), a_layout->type) *
+                 load(b, at(*b_layout, k, column, is_transposed[1]), b_layout->type);
         }
         sum *= factor(alpha);
         const int64_t old = at(*c_layout, row, column, false);
