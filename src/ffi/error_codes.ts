@@ -127,7 +127,7 @@ const NVRTC_RECORDS = `
 const CUBLAS_RECORDS = `
 -2001 CUBLAS_STATUS_NOT_INITIALIZED
   The library cuBLAS cannot start on the device.
-  Check that its version fits the NVIDIA driver; doctor shows both.
+  Check that its version fits the NVIDIA driver; doctor shows that of the driver.
 -2003 CUBLAS_STATUS_ALLOC_FAILED
   The library cuBLAS has no memory left.
   Free memory of the device and of this machine.
