@@ -16,6 +16,7 @@ import {
   type DTypeOf,
   dtypeOf,
   type ElementOf,
+  integerRange,
   isFloatDType,
   isIntegerDType,
   requireArrayOf,
@@ -259,7 +260,7 @@ export function full<D extends DType = "float32">(
 ): Tensor<D> {
   const action = "make a full tensor";
   requireObject(options, "options", action);
-  const dtype = options.dtype ?? "float32" as D;
+  const { dtype = "float32" as D } = options;
   elementBits(dtype, value); // before memory is allocated
   const extents = requireShape(shape, action);
   const result = newTensor(placeOf(options, action), dtype, extents, options.stream);
@@ -304,7 +305,7 @@ export function generated<D extends DType>(
 ): Tensor<D> {
   requireObject(options, "options", action);
   const context = placeOf(options, action);
-  const dtype = options.dtype ?? "float32" as D;
+  const { dtype = "float32" as D } = options;
   const place = options.stream === undefined ? {} : { stream: options.stream };
   const all = { ...place, context, template };
   const extents = requireShape(shape, action);
@@ -327,9 +328,25 @@ function progression<D extends DType>(
   options: CreationOptions<D>,
   stop?: number,
 ): Tensor<D> {
-  const dtype = options?.dtype ?? "float32";
+  requireObject(options, "options", action);
+  const { dtype = "float32" } = options;
+  const range = integerRange(dtype);
+  for (
+    const value of range === undefined || length === 0
+      ? []
+      : [start, stop ?? start + (length - 1) * step]
+  ) {
+    const element = BigInt(stop === undefined ? Math.trunc(value) : Math.floor(value));
+    if (element >= range!.lowest && element <= range!.highest) continue;
+    throw new RangeError(
+      `Cannot ${action} as all elements must be in ${range!.lowest}..${
+        range!.highest
+      } for ${dtype}: one is ${element}`,
+    );
+  }
   const isInteger = isIntegerDType(dtype) && Number.isInteger(start) && Number.isInteger(step);
-  const type = isInteger ? "int64" : "float64";
+  const integer = dtype === "uint64" ? dtype : "int64";
+  const type = isInteger ? integer : "float64";
   const isClosed = stop !== undefined && !isInteger;
   const scalar = (index: number, dtype: DType = type): ExpressionNode => ({
     kind: "scalar",
@@ -347,7 +364,7 @@ function progression<D extends DType>(
     return castNode(isIntegerDType(dtype) ? operationNode("floor", [value], type) : value, dtype);
   };
   const numbers = isInteger
-    ? [BigInt(start), BigInt(step)]
+    ? [start, step].map((it) => integer === "int64" ? BigInt(it) : BigInt.asUintN(64, BigInt(it)))
     : [start, step, ...(isClosed ? [BigInt(length - 1), stop] : [])];
   const key = `progression ${type} ${dtype} ${isClosed}`;
   return generated(action, [length], options, root, key, numbers);
@@ -356,7 +373,8 @@ function progression<D extends DType>(
 /**
  * The numbers from `start` up to but not including `stop`; `arange(stop)` begins with 0.
  *
- * @throws {RangeError} If a number is not finite, or the step is 0.
+ * @throws {RangeError} If a number is not finite, the step is 0, or an element is out of the range
+ * of an integer type.
  * @category Making tensors
  */
 export function arange<D extends DType = "float32">(
@@ -385,7 +403,8 @@ export function arange<D extends DType = "float32">(
 /**
  * Evenly spaced numbers from `start` to `stop`, both included.
  *
- * @throws {RangeError} If a number is not finite, or the count is no integer of at least 0.
+ * @throws {RangeError} If a number is not finite, the count is no integer of at least 0, or an
+ * element is out of the range of an integer type.
  * @category Making tensors
  */
 export function linspace<D extends DType = "float32">(

@@ -151,7 +151,7 @@ function taken(
     using flat = x.flatten();
     return taken(action, flat, indices, 0, options);
   }
-  const at = requireAxis(axis ?? 0, x.rank, action);
+  const at = requireAxis(axis === undefined ? 0 : axis, x.rank, action);
   const shape = x.shape.toSpliced(at, 1, ...positions.shape);
   const own = x.strides.toSpliced(at, 1, ...positions.shape.map(() => 0));
   const places = shape.map((_, k) => positions.strides[k - at] ?? 0);

@@ -79,7 +79,8 @@ function requireEqualShapes(list: readonly Tensor[], action: string, except?: nu
 }
 
 /**
- * Joins tensors along an axis, the first by default. The result has the common element type.
+ * Joins tensors along an axis, the first by default; with `null`, their elements in row-major order.
+ * The result has the common element type.
  *
  * @throws {RangeError} If the other extents differ, or the axis is out of range.
  *
@@ -96,11 +97,19 @@ function requireEqualShapes(list: readonly Tensor[], action: string, except?: nu
  */
 export function concat<const T extends readonly Tensor[]>(
   tensors: T,
-  options: AxisOptions = {},
+  options: TensorOptions & { readonly axis?: number | null } = {},
 ): Tensor<CommonType<T>> {
-  return joined("concat", requireList(tensors, "concat"), options) as
-    & Tensor
-    & Tensor<CommonType<T>>;
+  const list = requireList(tensors, "concat");
+  const { axis = 0, ...rest } = requireOptions(options, "concat");
+  if (axis !== null) {
+    return joined("concat", list, { ...rest, axis }) as Tensor & Tensor<CommonType<T>>;
+  }
+  const flat = list.map((it) => it.flatten());
+  try {
+    return joined("concat", flat, rest) as Tensor & Tensor<CommonType<T>>;
+  } finally {
+    for (const it of flat) it.dispose();
+  }
 }
 
 function joined(action: string, list: readonly Tensor[], options: AxisOptions): Tensor {
@@ -138,7 +147,8 @@ export function stack<const T extends readonly Tensor[]>(
 ): Tensor<CommonType<T>> {
   const list = requireList(tensors, "stack");
   requireEqualShapes(list, "stack");
-  const axis = requireAxis(requireOptions(options, "stack").axis ?? 0, list[0]!.rank + 1, "stack");
+  const { axis: wanted = 0 } = requireOptions(options, "stack");
+  const axis = requireAxis(wanted, list[0]!.rank + 1, "stack");
   const views = list.map((it) => it.expandDims(axis));
   try {
     return joined("stack", views, { ...options, axis }) as Tensor & Tensor<CommonType<T>>;
@@ -255,7 +265,7 @@ export function repeat<D extends DType>(
   const { axis, ...rest } = requireOptions(options, action);
   using flat = axis === undefined ? requireStored(x, "x", action).flatten() : undefined;
   const whole = flat ?? requireStored(x, "x", action);
-  const at = requireAxis(axis ?? 0, whole.rank, action);
+  const at = requireAxis(axis === undefined ? 0 : axis, whole.rank, action);
   if (!Array.isArray(repeats)) {
     requireInteger(repeats, "repeats", action);
     using expanded = whole.expandDims(at + 1);

@@ -78,7 +78,7 @@ export type Normalized<D extends DType, Options> = Options extends
       : unknown)
   : Tensor<D>;
 
-function requireEpsilon(epsilon: unknown, action: string): number {
+function requireEpsilon(epsilon: unknown = 1e-5, action: string): number {
   if (typeof epsilon === "number" && epsilon >= 0 && Number.isFinite(epsilon)) return epsilon;
   throw new RangeError(
     `Cannot ${action} as options.epsilon must be a finite number of at least 0: it is ${
@@ -118,7 +118,7 @@ function normalise<D extends DType>(
   requireObject(options, "options", action);
   const { weight, bias, residual, quantize } = options;
   const columns = requireRows(x, action);
-  const epsilon = requireEpsilon(options.epsilon ?? 1e-5, action);
+  const epsilon = requireEpsilon(options.epsilon, action);
   const tensors = [x];
   const add = (tensor: unknown, name: string, shape: readonly number[]) => {
     if (tensor === undefined) return undefined;
@@ -202,7 +202,7 @@ function gradients(
   const columns = requireRows(x, action);
   requireFloats(dy, "dy", action);
   requireShapeOf(dy, "dy", x.shape, action);
-  const epsilon = requireEpsilon(options.epsilon ?? 1e-5, action);
+  const epsilon = requireEpsilon(options.epsilon, action);
   const tensors = [dy, x];
   if (options.weight !== undefined) {
     const weight = requireFloats(options.weight, "options.weight", action);

@@ -412,7 +412,7 @@ export function cumulativeSum<D extends DType>(
       `Cannot ${action} as options.axis must be given unless x has 1 dimension: it has ${whole.rank}`,
     );
   }
-  const at = requireAxis(axis ?? 0, whole.rank, action);
+  const at = requireAxis(axis === undefined ? 0 : axis, whole.rank, action);
   const dtype = sumResult(whole.dtype);
   using rows = rowsAlong(whole, at, options);
   const sums = restored(scanRows(rows, dtype, options), at, options);

@@ -3,6 +3,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import {
   concat,
+  cumulativeSum,
   eye,
   flip,
   fuse,
@@ -12,6 +13,7 @@ import {
   roll,
   split,
   stack,
+  take,
   tensor,
   tril,
   triu,
@@ -35,6 +37,10 @@ for (const [form, on] of forms) {
         const inserted = grid.shape.toSpliced(at, 0, 2);
         return [
           expect(concat([x, y], { axis }), Grid.of(joined, pick)),
+          expect(
+            concat([x, y], { axis: null }),
+            new Grid([2 * grid.values.length], [...grid.values, ...other.values]),
+          ),
           expect(
             stack([x, y], { axis: at }),
             Grid.of(inserted, (p) => (p[at] === 0 ? grid : other).at(p.toSpliced(at, 1))),
@@ -165,11 +171,16 @@ Deno.test("split() and flip() give views", async () => {
 Deno.test("Functions that join, split and pad refuse bad arguments", () => {
   using x = tensor([[1, 2, 3], [4, 5, 6]], { device });
   using y = tensor([1, 2, 3], { device });
+  using at = tensor([0], { device, dtype: "int32" });
+  const none = { axis: null } as never;
+  const refused = (run: () => unknown) => [run, "axis must be an integer: it is null"] as never;
   const cases: [() => unknown, string][] = [
     [() => concat([]), "tensors must be an array of at least one tensor"],
     [() => concat([x, y]), "shapes must be equal but for axis 0: they are (2, 3) and (3,)"],
     [() => concat([x, x], { axis: 2 }), "axis must be in -2..1: it is 2"],
     [() => concat([x, 1 as never]), "tensors[1] must be"],
+    ...[() => stack([x, x], none), () => repeat(x, 2, none)].map(refused),
+    ...[() => take(x, at, none), () => cumulativeSum(x, none)].map(refused),
     [() => stack([x, x.transpose()]), "shapes must be equal: they are (2, 3) and (3, 2)"],
     [() => split(x, 2, { axis: 1 }), "sections must divide the extent 3: it is 2"],
     [() => split(x, [2, 1], { axis: 1 }), "sections[1] must be an integer in 2..3: it is 1"],

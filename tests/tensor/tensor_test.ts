@@ -56,6 +56,14 @@ Deno.test("zeros(), ones(), full(), arange() and linspace() fill tensors", async
   assertThrows(() => zeros([2 ** 40, 2 ** 20], { device }), RangeError, "fewer than 2^50 elements");
   assertThrows(() => zeros(Array(9).fill(1), { device }), RangeError, "at most 8 dimensions");
   assertThrows(() => full([1], 1.5, { device, dtype: "int32" }), RangeError, "integer");
+  const bytes = { device, dtype: "uint8" } as const;
+  assertThrows(() => arange(250, 257, 1, bytes), RangeError, "in 0..255 for uint8: one is 256");
+  assertThrows(() => linspace(-1, 9, 3, bytes), RangeError, "in 0..255 for uint8: one is -1");
+  const large = { device, dtype: "uint64" } as const;
+  assertEquals(await arange(2 ** 63, 2 ** 63 - 4096, -2048, large).toNested(), [
+    2n ** 63n,
+    2n ** 63n - 2048n,
+  ]);
   assertThrows(() => arange(0, 1, 0, { device }), RangeError, "step must be a finite number other");
   assertThrows(() => linspace(0, Infinity, 2, { device }), RangeError, "finite");
 });
