@@ -21,6 +21,8 @@ export interface TemplateCall {
   readonly results: Readonly<Record<string, Tensor>>;
   /** 64-bit integers by the names in the body. */
   readonly numbers: Readonly<Record<string, number>>;
+  /** Definitions before the kernel. */
+  readonly definitions?: string;
   /** C++ statements. */
   readonly body: string;
   /** Elements or jobs of `map()` and its like, and how many a block of the block form takes. */
@@ -35,6 +37,7 @@ export interface TemplateCall {
 /** Runs a kernel on a stream. The body also has `size` and `chunk`. */
 export function runTemplate(call: TemplateCall, stream: Stream): void {
   const { action, template, inputs, results, numbers, body, size, chunk = CHUNK, error } = call;
+  const { definitions = "" } = call;
   const entries = [...Object.entries(inputs), ...Object.entries(results)];
   const tensors = entries.map(([, tensor]) => tensor);
   const written = Object.values(results);
@@ -47,7 +50,7 @@ export function runTemplate(call: TemplateCall, stream: Stream): void {
   const dtypes = tensors.map(({ dtype }) => dtype);
   const isRead = (name: string) => name in inputs;
   const type = (name: string, dtype: DType) => `${isRead(name) ? "const " : ""}${cTypeOf(dtype)}*`;
-  const kernel = work.kernel(`${action} ${dtypes} ${body}`, () => ({
+  const kernel = work.kernel(`${action} ${dtypes} ${definitions}${body}`, () => ({
     name: kernelName(action),
     template,
     dtypes: new Set(dtypes),
@@ -57,6 +60,7 @@ export function runTemplate(call: TemplateCall, stream: Stream): void {
       ...Object.keys({ ...numbers, size, chunk }).map((name) => `long long ${name}`),
       ...(error === undefined ? [] : ["long long operation", "long long* faults"]),
     ],
+    definitions,
     body: [
       ...entries.map(([name, { dtype }]) =>
         `  ${type(name, dtype)} const ${name} = ${name}_buffer + ${name}_offset;`

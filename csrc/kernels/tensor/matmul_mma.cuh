@@ -22,6 +22,7 @@
 #pragma once
 
 #include "kernels/tensor/matmul.cuh"
+#include "kernels/tensor/tensor_core.cuh"
 
 namespace gridstride::tensor {
 #if !defined(GS_BLOCK_FORM)
@@ -33,24 +34,6 @@ template <typename T, typename U>
 constexpr bool is_same = false;
 template <typename T>
 constexpr bool is_same<T, T> = true;
-
-// Copies the first bytes of a chunk of 16, and zeros behind them.
-__device__ __forceinline__ void copy_chunk(void* to, const void* from, int bytes) {
-  const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-               :: "r"(address), "l"(from), "r"(bytes) : "memory");
-}
-__device__ __forceinline__ void commit_copies() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-// Four matrices of 8 x 8 elements of 16 bits, of whose rows each lane names one.
-__device__ __forceinline__ void read_transposed(const unsigned char* row, unsigned (&to)[4]) {
-  const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(address));
-}
 
 // A tile of an operand: `edge` rows of the left one or columns of the right one, here both called
 // rows, by `depth` elements along k. Shared memory holds rows of 64 bytes along k, or, across, rows
@@ -192,11 +175,7 @@ struct MmaTile {
       const int k = step * 16 + lane / 16 * 8 + lane % 8;
       read_transposed(tile + place(k, row / 8 + lane / 8 % 2), to);
     } else {
-      const int at = place(row + lane % 16, step * 2 + lane / 16);
-      const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(tile + at));
-      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                   : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                   : "r"(address));
+      read_matrices(tile + place(row + lane % 16, step * 2 + lane / 16), to);
     }
   }
 };

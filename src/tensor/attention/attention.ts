@@ -46,6 +46,12 @@ export interface AttentionWindowOptions extends TensorOptions {
   readonly window?: readonly [before: number, after: number];
   /** The factor of the products; 1 / √headSize by default. */
   readonly scale?: number;
+  /**
+   * The kernel: `"mma"` on tensor cores, `"simt"` of CUDA threads without them, or `"loops"` of the
+   * host device. By default tensor cores, on a GPU of compute capability 8.0 or higher, for `float16`
+   * and `bfloat16` whose rows begin at multiples of 16 bytes; they round weights to that type.
+   */
+  readonly variant?: "mma" | "simt" | "loops";
 }
 
 /**
@@ -82,7 +88,7 @@ export interface AttentionResult<D extends AttentionDType> {
 
 /** The options of a window, checked. */
 export function checkWindow(
-  { causal = false, window = [Infinity, Infinity], scale }: AttentionWindowOptions,
+  { causal = false, window = [Infinity, Infinity], scale, variant }: AttentionWindowOptions,
   headSize: number,
   action: string,
 ) {
@@ -98,11 +104,18 @@ export function checkWindow(
   if (!Number.isFinite(Math.fround(factor as number))) {
     refuseOption(RangeError, action, "scale", "a finite number", scale);
   }
-  return { left: window[0], right: causal ? 0 : window[1], scale: factor };
+  return { left: window[0], right: causal ? 0 : window[1], scale: factor, variant };
 }
 
 /** Names of options. */
-export const WINDOW_NAMES = ["stream", "causal", "window", "scale", "logSumExp"] as const;
+export const WINDOW_NAMES = [
+  "stream",
+  "causal",
+  "window",
+  "scale",
+  "variant",
+  "logSumExp",
+] as const;
 
 /** Checks the element types and the extents of queries, keys and values with four axes. */
 export function requireOperands(

@@ -4,9 +4,13 @@
  * @module
  */
 
+import { refuseOption } from "../../ffi/arguments.ts";
+import { bytesPerElement } from "../../memory/dtype.ts";
 import type { Stream } from "../../stream/stream.ts";
 import { newTensor } from "../apply.ts";
 import { broadcastStrides, type Shape, sizeOf } from "../layout.ts";
+import { multiplyText } from "../matmul/mma_variant.ts";
+import { capability } from "../precision.ts";
 import { runTemplate } from "../templates.ts";
 import { storageOf, type Tensor } from "../tensor.ts";
 
@@ -50,6 +54,8 @@ export interface AttentionCall {
     readonly rows: number;
     readonly columns: number;
   } | undefined;
+  /** The kernel that the caller asks for. */
+  readonly variant: unknown;
   /** See `attention_job()` in `attention.cuh`. */
   readonly places?: {
     readonly tensor: Tensor;
@@ -89,6 +95,86 @@ function membersOf(values: Readonly<Record<string, number | readonly number[]>>)
 /** The width of heads of values that a kernel of CUDA threads is compiled for. */
 function columnsOf(valueSize: number): number {
   return [64, 128, 256].find((width) => valueSize <= width)! / PER_ROW;
+}
+
+/** The kernels: on tensor cores, of CUDA threads without them, and as vectorised loops. */
+const VARIANTS = ["mma", "simt", "loops"] as const;
+
+/** The capability from which tensor cores have the instructions of `attention_mma.cuh`. */
+const MMA_CAPABILITY = "8.0";
+
+/** The reason against tensor cores; undefined if they take the operands. */
+function againstMma({ q, k, v }: AttentionCall): string | undefined {
+  const { context } = q;
+  if (storageOf(q).work.form === "block") {
+    return "it has CUDA threads, and the host device runs vectorised loops";
+  }
+  if (q.dtype === "float32") {
+    return "tensor cores take float16 and bfloat16: the operands are float32";
+  }
+  const own = context.info.computeCapability;
+  if (capability(own) < capability(MMA_CAPABILITY)) {
+    return `it needs compute capability ${MMA_CAPABILITY}, and ${context.label} has ${own}`;
+  }
+  const isPlaced = [q, k, v].every((tensor) => {
+    const size = bytesPerElement(tensor.dtype);
+    const places = [storageOf(tensor).buffer.address / size + tensor.offset];
+    tensor.strides.slice(0, -1).forEach((stride, axis) => {
+      if (tensor.shape[axis]! > 1) places.push(stride);
+    });
+    return places.every((place) => place * size % 16 === 0);
+  });
+  return isPlaced ? undefined : "rows of q, k and v must begin at multiples of 16 bytes";
+}
+
+/** The kernel of a call, and the reason for it. */
+export function chooseAttention(
+  call: AttentionCall,
+): { readonly variant: typeof VARIANTS[number]; readonly reason: string } {
+  const { action, q, variant } = call;
+  const others = storageOf(q).work.form === "block" ? "loops" : "simt";
+  const reasons = {
+    mma: `tensor cores multiply ${q.dtype}`,
+    simt: "CUDA threads multiply tiles in shared memory",
+    loops: "the host device runs vectorised loops",
+  };
+  const against = againstMma(call);
+  if (variant === undefined) {
+    const isImitated = against === undefined && q.context.library.kind === "host";
+    const reason = isImitated
+      ? "the host device imitates tensor cores, which takes longer"
+      : against;
+    if (reason === undefined) return { variant: "mma", reason: reasons.mma };
+    return { variant: others, reason: `${reasons[others]}; not mma: ${reason}` };
+  }
+  const wanted = VARIANTS.find((it) => it === variant) ??
+    refuseOption(TypeError, action, "variant", VARIANTS.join(", "), variant);
+  const refused = wanted === "mma"
+    ? against
+    : wanted === others
+    ? undefined
+    : `kernels run as ${others} on ${q.context.label}`;
+  if (refused === undefined) return { variant: wanted, reason: `${reasons[wanted]}, as requested` };
+  throw new RangeError(`Cannot ${action} by options.variant ${wanted}: ${refused}`);
+}
+
+/** The kernel, its parameters behind the source of keys and the rows of a tile, and its threads. */
+function kernelFor(call: AttentionCall, tileRows: number) {
+  const { q, v, source } = call;
+  const valueSize = v.shape[3]!;
+  const { variant } = chooseAttention(call);
+  const tile = `Keys::${source}, ${tileRows}`;
+  if (variant !== "mma") {
+    const [columns, block] = variant === "loops" ? [0, 1] : [columnsOf(valueSize), THREADS];
+    return { template: "attention", name: `attention<${tile}, ${columns}>`, block } as const;
+  }
+  const [size, value] = [q.shape[3]!, valueSize].map((it) => Math.ceil(it / 16) * 16);
+  return {
+    template: "attentionMma",
+    name: `attention_mma<Multiply, ${tile}, ${size}, ${value}>`,
+    block: 2 * tileRows,
+    definitions: multiplyText([q.dtype, q.dtype]),
+  } as const;
 }
 
 /** Runs attention on a stream; the tensors are checked. */
@@ -152,9 +238,10 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
     width: places?.width ?? 0,
     scale: bitsOf(call.scale * Math.LOG2E),
   });
+  const { name, block, ...text } = kernelFor(call, tileRows);
   runTemplate({
     action,
-    template: "attention",
+    ...text,
     inputs: {
       q,
       k,
@@ -168,16 +255,14 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
     body: [
       "  Attention a{};",
       ...lines,
-      `  attention<Keys::${source}, ${tileRows}, ${
-        work.form === "block" ? 0 : columnsOf(valueSize)
-      }>(a, q, k, v,`,
+      `  ${name}(a, q, k, v,`,
       `      ${mask === undefined ? "static_cast<const NoMask*>(nullptr)" : "mask"},`,
       `      ${blocks === undefined ? "nullptr" : "blocks"}, ${
         places === undefined ? "nullptr" : "places"
       }, out, ${stored === undefined ? "nullptr" : "sums"});`,
     ].join("\n"),
     size: jobs * parts,
-    grid: { grid: jobs * parts, block: work.form === "block" ? 1 : THREADS },
+    grid: { grid: jobs * parts, block },
   }, stream);
   if (partOut === undefined || partSums === undefined) return;
   using values = partOut;

@@ -5,6 +5,7 @@
  */
 
 import ATTENTION from "../../../csrc/kernels/tensor/attention.cuh" with { type: "text" };
+import ATTENTION_MMA from "../../../csrc/kernels/tensor/attention_mma.cuh" with { type: "text" };
 import ELEMENT from "../../../csrc/kernels/tensor/element.cuh" with { type: "text" };
 import INDEX from "../../../csrc/kernels/tensor/index.cuh" with { type: "text" };
 import MAP from "../../../csrc/kernels/tensor/map.cuh" with { type: "text" };
@@ -13,6 +14,7 @@ import MATMUL_MMA from "../../../csrc/kernels/tensor/matmul_mma.cuh" with { type
 import RANDOM from "../../../csrc/kernels/tensor/random.cuh" with { type: "text" };
 import REDUCE from "../../../csrc/kernels/tensor/reduce.cuh" with { type: "text" };
 import SORT from "../../../csrc/kernels/tensor/sort.cuh" with { type: "text" };
+import TENSOR_CORE from "../../../csrc/kernels/tensor/tensor_core.cuh" with { type: "text" };
 import TERNARY from "../../../csrc/kernels/tensor/ternary.cuh" with { type: "text" };
 import TERNARY_MATMUL from "../../../csrc/kernels/tensor/ternary_matmul.cuh" with { type: "text" };
 import type { DType } from "../../memory/dtype.ts";
@@ -28,8 +30,9 @@ const TEMPLATES = {
   ternary: [MAP, TERNARY],
   ternaryMatmul: [MAP, TERNARY_MATMUL],
   attention: [MAP, ATTENTION],
+  attentionMma: [MAP, ATTENTION, TENSOR_CORE, ATTENTION_MMA],
   matmul: [MAP, MATMUL],
-  matmulMma: [MAP, MATMUL, MATMUL_MMA],
+  matmulMma: [MAP, MATMUL, TENSOR_CORE, MATMUL_MMA],
 } as const;
 
 /** The way in which a kernel runs: a block is one thread with a loop, or it has CUDA threads. */

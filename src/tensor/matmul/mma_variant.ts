@@ -66,7 +66,7 @@ function lieOf(
 }
 
 /** The C++ of the instruction, with sums in place. */
-function multiplyText([a, b]: readonly [DType, DType]): string {
+export function multiplyText([a, b]: readonly [DType, DType]): string {
   const isInteger = a.endsWith("int8");
   const [type, kind, sums] = isInteger ? ["unsigned int", "+r", "s32"] : ["float", "+f", "f32"];
   const name = `m16n8k${DEPTHS[bytesPerElement(a)]}.row.col.${sums}.${FORMATS[a]}.${FORMATS[b]}`;
