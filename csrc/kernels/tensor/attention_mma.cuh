@@ -37,7 +37,7 @@ struct HeadTile {
   static __device__ __forceinline__ void fill(unsigned char* tile, const Attention& a,
                                               const AttentionJob& job, const T* from, i64 stride,
                                               i64 begin, int count, int size) {
-#pragma unroll
+#pragma unroll 2
     for (int start = 0; start < Rows * chunks; start += Threads) {
       const int i = start + static_cast<int>(threadIdx.x);
       if (Rows * chunks % Threads != 0 && i >= Rows * chunks) break;
