@@ -84,8 +84,8 @@ __device__ __forceinline__ unsigned query_pair(const T* row, int rest) {
   return result;
 }
 
-// Blocks have 2 threads for each of TileRows rows. Size and Value are the sizes of heads, rounded up
-// to multiples of 16.
+// Blocks have 2 threads for each of TileRows rows. Size and Value are sizes of heads, rounded up to
+// multiples of 16.
 template <typename Multiply, Keys Source, int TileRows, int Size, int Value, typename T, typename M,
           typename Out>
 __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, const T* k,
