@@ -172,7 +172,7 @@ function describeOperations(rows: readonly OperationRow[]): string {
       ? "exact"
       : `${worst.maxError.toFixed(2)} of ${worst.bound} ULP`;
     const types = own.length === 1 ? own[0]!.dtype : `${own.length} types`;
-    const text = `${operation.padEnd(26)}${types.padEnd(10)}${figures}`;
+    const text = `${operation.padEnd(29)}${types.padEnd(10)}${figures}`;
     return failed.length === 0
       ? `✓ ${text}`
       : red(`✗ ${text} (${failed.map(({ dtype }) => dtype).join(", ")})`);

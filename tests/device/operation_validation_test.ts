@@ -1,6 +1,7 @@
 import { device } from "../support/device.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { VALIDATED_OPERATIONS, validateOperations } from "../../src/device/tensor.ts";
+import { CREATION_OPERATIONS } from "../../src/device/validation/creation_operations.ts";
 import { PRODUCT_OPERATIONS } from "../../src/device/validation/product_operations.ts";
 
 Deno.test("validateOperations() compares every variant of an operation with its reference", async () => {
@@ -14,6 +15,16 @@ Deno.test("validateOperations() compares every variant of an operation with its 
   const missing = names.filter((name) => !ran.includes(name));
   assertEquals(missing.filter((name) => !name.startsWith("matmul ")), []);
   assert(ran.filter((name) => name.startsWith("matmul ")).length >= 2, String(ran));
+});
+
+Deno.test("validateOperations() compares tensors that are made or come from files", async () => {
+  // The others have a kernel for each element type.
+  const names = Object.keys(CREATION_OPERATIONS).filter((it) => !/^(eye|arange)/.test(it));
+  const operations = [...new Set(names.map((name) => name.split(" ")[0]!))];
+  const rows = await validateOperations(device, { operations });
+  assertEquals(rows.filter(({ passed }) => !passed), []);
+  const ran = rows.map(({ operation, variant }) => [operation, variant].join(" ").trim());
+  assertEquals([...new Set(ran)], names);
 });
 
 Deno.test("validateOperations() refuses an unknown operation", async () => {

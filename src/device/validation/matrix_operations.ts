@@ -44,7 +44,7 @@ import {
 } from "../../tensor/softmax.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-type Matrix = readonly (readonly number[])[];
+export type Matrix = readonly (readonly number[])[];
 
 /** An operation on a matrix of positive numbers. */
 export interface MatrixOperation {
@@ -55,13 +55,13 @@ export interface MatrixOperation {
   readonly isCentred?: boolean;
   /** Undefined if the device lacks the variant. */
   readonly run: (x: Tensor) => Tensor | Promise<Tensor> | undefined;
-  readonly reference: (x: Matrix) => readonly (readonly number[])[];
+  readonly reference: (x: Matrix, dtype: DType) => readonly (readonly number[])[];
 }
 
-const FLOATS: readonly DType[] = ["float64", "float32", "float16", "bfloat16"];
+export const FLOATS: readonly DType[] = ["float64", "float32", "float16", "bfloat16"];
 const NUMBERS = DTYPES.filter((dtype) => dtype !== "bool" && !dtype.startsWith("float8"));
 
-const exact = (
+export const exact = (
   run: MatrixOperation["run"],
   reference: MatrixOperation["reference"],
 ): MatrixOperation => ({ dtypes: NUMBERS, bound: 0, run, reference });

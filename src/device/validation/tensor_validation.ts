@@ -13,6 +13,7 @@ import { matmul } from "../../tensor/matmul/matmul.ts";
 import * as reductions from "../../tensor/reductions.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { Device } from "../device.ts";
+import { CREATION_OPERATIONS } from "./creation_operations.ts";
 import { MATRIX_OPERATIONS } from "./matrix_operations.ts";
 import { PRODUCT_OPERATIONS } from "./product_operations.ts";
 import { BINARY, INTEGER, rounded, UNARY, unitsInLastPlace } from "./tensor_references.ts";
@@ -174,7 +175,11 @@ function reductionCases(): OperationCase[] {
       return { result: matmul(x, x.transpose()) as Tensor, expected };
     },
   }));
-  const all = Object.entries({ ...MATRIX_OPERATIONS, ...PRODUCT_OPERATIONS });
+  const all = Object.entries({
+    ...CREATION_OPERATIONS,
+    ...MATRIX_OPERATIONS,
+    ...PRODUCT_OPERATIONS,
+  });
   const matrices = all.flatMap(([name, own]) => {
     const [operation, variant] = name.split(" ") as [string, string?];
     return own.dtypes.map((dtype): OperationCase => ({
@@ -193,7 +198,7 @@ function reductionCases(): OperationCase[] {
         const result = own.run(x);
         // It is awaited after earlier results.
         if (result instanceof Promise) result.catch(() => {});
-        return { result, expected: own.reference(rows).flat() };
+        return { result, expected: own.reference(rows, dtype).flat() };
       },
     }));
   });

@@ -24,7 +24,7 @@ import {
 } from "./tensor_file.ts";
 
 /** The format's name of an element type: `F8_E4M3` for `float8_e4m3`. */
-function nameOf(dtype: DType): string {
+export function safetensorsName(dtype: DType): string {
   return dtype.replace("float", "F").replace("uint", "U").replace("int", "I").toUpperCase();
 }
 
@@ -80,9 +80,9 @@ function placedArray(
 ): PlacedArray {
   const part = entrySubject(name, subject);
   const { dtype: type, shape, data_offsets: offsets } = Object(entry);
-  const dtype = DTYPES.find((candidate) => nameOf(candidate) === type);
+  const dtype = DTYPES.find((candidate) => safetensorsName(candidate) === type);
   if (dtype === undefined) {
-    const known = DTYPES.map(nameOf).join(", ");
+    const known = DTYPES.map(safetensorsName).join(", ");
     throw new TensorFileError(`has elements of type ${describeValue(type)}, not ${known}`, part);
   }
   if (!Array.isArray(shape) || !shape.every(isSize)) {
@@ -200,7 +200,7 @@ export async function saveSafetensors(
   const entries = named.map(([name, { dtype, shape, size }]) => {
     const start = at;
     at += size * bytesPerElement(dtype);
-    return [name, { dtype: nameOf(dtype), shape, data_offsets: [start, at] }];
+    return [name, { dtype: safetensorsName(dtype), shape, data_offsets: [start, at] }];
   });
   const own = metadata === undefined ? [] : [[METADATA, metadata]];
   const text = new TextEncoder().encode(JSON.stringify(Object.fromEntries([...own, ...entries])));
