@@ -43,6 +43,7 @@ import {
   softmaxBackward,
 } from "../../tensor/softmax.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import type { Device } from "../device.ts";
 
 export type Matrix = readonly (readonly number[])[];
 
@@ -54,7 +55,7 @@ export interface MatrixOperation {
   /** Whether errors of results below 1 are measured in units of the last place of 1. */
   readonly isCentred?: boolean;
   /** Undefined if the device lacks the variant. */
-  readonly run: (x: Tensor) => Tensor | Promise<Tensor> | undefined;
+  readonly run: (x: Tensor, device: Device) => Tensor | Promise<Tensor> | undefined;
   readonly reference: (x: Matrix, dtype: DType) => readonly (readonly number[])[];
 }
 

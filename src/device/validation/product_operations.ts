@@ -8,9 +8,11 @@ import { attention } from "../../tensor/attention/attention.ts";
 import { decodeAttention, PagedCache } from "../../tensor/attention/paged_cache.ts";
 import { rotaryEmbedding } from "../../tensor/attention/rotary.ts";
 import { attentionVariableLength } from "../../tensor/attention/variable_length.ts";
-import { full } from "../../tensor/creation.ts";
+import { full, tensor } from "../../tensor/creation.ts";
 import { astype } from "../../tensor/elementwise.ts";
-import { explainMatmul, matmul } from "../../tensor/matmul/matmul.ts";
+import { concat, pad } from "../../tensor/manipulation.ts";
+import { matmulBatch } from "../../tensor/matmul/batch.ts";
+import { explainMatmul, matmul, type MatmulOptions } from "../../tensor/matmul/matmul.ts";
 import { VARIANT_NAMES } from "../../tensor/matmul/variants.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { decode, encode } from "../../ternary/formats.ts";
@@ -18,6 +20,7 @@ import type { FormatOptions, TernaryFormat } from "../../ternary/layouts.ts";
 import { ternaryMatmul } from "../../ternary/ternary_matmul.ts";
 import { TernaryWeights } from "../../ternary/weights.ts";
 import type { MatrixOperation } from "./matrix_operations.ts";
+import { roundToEven, UNARY } from "./tensor_references.ts";
 
 type Row = readonly number[];
 type Matrix = readonly Row[];
@@ -38,17 +41,21 @@ const packedHeads = (x: Tensor, heads: number) =>
 const headsOf = (x: Tensor, heads: number) =>
   packedHeads(x, heads).permute([1, 0, 2]).expandDims(0);
 
-/** Attention of query heads to one head of keys that are also the values, which `isSeen` limits. */
+/**
+ * Attention of query heads to one head of keys that are also the values, which `isSeen` limits; they
+ * are the rows, or these several times.
+ */
 const attending = (
   run: MatrixOperation["run"],
   isSeen: (query: number, key: number) => boolean,
+  times = 1,
 ): MatrixOperation => ({
   dtypes: ["float32", "float16", "bfloat16"],
   bound: 16,
   isCentred: true,
   run,
   reference: (x: Matrix) => {
-    const keys = x.map((row) => row.slice(0, HEAD));
+    const keys = Array(times).fill(x).flat().map((row: Row) => row.slice(0, HEAD));
     return Array.from({ length: HEADS }, (_, head) =>
       x.map((row, at) => {
         const query = row.slice(head * HEAD, (head + 1) * HEAD);
@@ -63,6 +70,29 @@ const attend = (x: Tensor, options: Parameters<typeof attention>[3]) => {
   const keys = headsOf(x, 1);
   return attention(headsOf(x, HEADS), keys, keys, { ...options, scale: SCALE } as object);
 };
+
+/** Keys of a block of a mask, and the times of the rows that fill more than one. */
+const BLOCK = 64;
+const TIMES = 6;
+
+/** Attention to the second block of the keys. */
+function attendBlocks(x: Tensor): Tensor {
+  const keys = concat(Array<Tensor>(TIMES).fill(headsOf(x, 1)), { axis: 2 });
+  const mask = tensor([[false, true]], { device: x });
+  const blockMask = { mask, blockSize: BLOCK };
+  const options = { scale: SCALE, blockMask };
+  return attention(headsOf(x, HEADS), keys as Tensor<"float32">, keys as never, options) as Tensor;
+}
+
+/** The kernel for tensor cores, which takes rows at multiples of 16 bytes. */
+function attendOnTensorCores(x: Tensor): Tensor | undefined {
+  try {
+    return attend(pad(x, [[0, 0], [0, -x.shape[1]! & 7]]), { variant: "mma" }) as Tensor;
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
 
 /** Rows of which the first `BORDER` are a sequence. */
 const BORDER = 5;
@@ -184,6 +214,49 @@ const product = (variant: string): MatrixOperation => ({
     x.map((row) => variant === "vector" ? [dot(row, x[0]!)] : x.map((other) => dot(row, other))),
 });
 
+/** A product that is finished with a scale, a bias, an activation and a residual. */
+const finished = (activation: NonNullable<MatmulOptions["activation"]>): MatrixOperation => ({
+  dtypes: ["float32"],
+  bound: 64,
+  isCentred: true,
+  run(x) {
+    const own = x.slice([{}, { stop: x.shape[0]! }]);
+    const options = { scale: SCALE, bias: own.at(0), activation, residual: own };
+    return matmul(x, x.transpose(), options) as Tensor;
+  },
+  reference: (x) =>
+    x.map((row, at) =>
+      x.map((other, column) =>
+        UNARY[activation]![0](SCALE * dot(row, other) + x[0]![column]!, 0) + x[at]![column]!
+      )
+    ),
+});
+
+/** A product of integers that is scaled by a power of 2 and rounded to an integer of 8 bits. */
+const quantizedProduct: MatrixOperation = {
+  dtypes: ["float32"],
+  bound: 0,
+  run(x) {
+    const own = x.round();
+    return matmul(own, own.transpose(), { scale: 1 / 4, dtype: "int8" }) as Tensor;
+  },
+  reference(x) {
+    const own = x.map((row) => row.map(roundToEven));
+    return own.map((row) => own.map((it) => Math.min(127, roundToEven(dot(row, it) / 4))));
+  },
+};
+
+/** Products of two shapes, of which the second is of a part of the rows. */
+const batchedProducts: MatrixOperation = {
+  dtypes: ["float32"],
+  bound: 64,
+  run(x) {
+    const y = x.transpose();
+    return concat(matmulBatch([[x, y], [x.slice([{ stop: BORDER }]), y]], { maxInFlight: 2 }));
+  },
+  reference: (x) => [...x, ...x.slice(0, BORDER)].map((row) => x.map((other) => dot(row, other))),
+};
+
 /** With one element type: the others differ in how elements are read and written only. */
 const once = (operation: MatrixOperation): MatrixOperation => ({
   ...operation,
@@ -199,6 +272,17 @@ export const PRODUCT_OPERATIONS: Readonly<Record<string, MatrixOperation>> = {
   "attention window": once(
     attending((x) => attend(x, { window: [3, 2] }) as Tensor, (q, k) => k >= q - 3 && k <= q + 2),
   ),
+  "attention blocks": once(
+    attending(attendBlocks, (_q, k) => k >= BLOCK, TIMES),
+  ),
+  "attention mma": {
+    ...attending(attendOnTensorCores, () => true),
+    dtypes: ["float16", "bfloat16"],
+  },
+  "matmul relu": finished("relu"),
+  "matmul gelu": finished("gelu"),
+  "matmul int8": quantizedProduct,
+  matmulBatch: batchedProducts,
   attentionVariableLength: once(attending(attendPacked, (q, k) => q < BORDER === k < BORDER)),
   decodeAttention: once(attending(attendCached, (q, k) => k <= q)),
   rotaryEmbedding: once(rotating(false)),

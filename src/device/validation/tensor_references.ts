@@ -18,7 +18,8 @@ function erf(x: number): number {
   return sum * 2 / Math.sqrt(Math.PI) * Math.exp(-x * x);
 }
 
-function roundToEven(x: number): number {
+/** The nearest integer, of ties the even one. */
+export function roundToEven(x: number): number {
   const floor = Math.floor(x);
   if (x - floor !== 0.5) return Math.round(x);
   return floor % 2 === 0 ? floor : floor + 1;

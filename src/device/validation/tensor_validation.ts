@@ -16,6 +16,7 @@ import { Device } from "../device.ts";
 import { CREATION_OPERATIONS } from "./creation_operations.ts";
 import { MATRIX_OPERATIONS } from "./matrix_operations.ts";
 import { PRODUCT_OPERATIONS } from "./product_operations.ts";
+import { QUANTIZATION_OPERATIONS } from "./quantization_operations.ts";
 import { BINARY, INTEGER, rounded, UNARY, unitsInLastPlace } from "./tensor_references.ts";
 import { RandomSource, storeNumbers } from "./validation_case.ts";
 
@@ -179,6 +180,7 @@ function reductionCases(): OperationCase[] {
     ...CREATION_OPERATIONS,
     ...MATRIX_OPERATIONS,
     ...PRODUCT_OPERATIONS,
+    ...QUANTIZATION_OPERATIONS,
   });
   const matrices = all.flatMap(([name, own]) => {
     const [operation, variant] = name.split(" ") as [string, string?];
@@ -195,7 +197,7 @@ function reductionCases(): OperationCase[] {
           { length: ROWS },
           (_, row) => values.slice(row * COLUMNS, (row + 1) * COLUMNS),
         );
-        const result = own.run(x);
+        const result = own.run(x, device);
         // It is awaited after earlier results.
         if (result instanceof Promise) result.catch(() => {});
         return { result, expected: own.reference(rows, dtype).flat() };
