@@ -121,6 +121,7 @@ export {
   type AttentionOptions,
   type AttentionResult,
   type AttentionWindowOptions,
+  explainAttention,
 } from "./attention/attention.ts";
 export { attentionVariableLength } from "./attention/variable_length.ts";
 export { decodeAttention, PagedCache, type PagedCacheOptions } from "./attention/paged_cache.ts";

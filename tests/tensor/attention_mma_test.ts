@@ -1,11 +1,12 @@
 // attention() on tensor cores against double precision and against the other kernel.
 
-import { assertThrows } from "@std/assert";
+import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import {
   attention,
   type AttentionOptions,
   attentionVariableLength,
   decodeAttention,
+  explainAttention,
   PagedCache,
   type Tensor,
   zeros,
@@ -158,4 +159,13 @@ Deno.test("options.variant of attention() is refused where there is no such kern
     [() => attention(q, q, q, { variant: "fast" as never }), "options.variant must be mma, simt"],
   ];
   for (const [call, message] of cases) assertThrows(call, Error, message);
+});
+
+Deno.test("explainAttention() names the kernel, its launch and the reason", () => {
+  const q = zeros([1, 2, 70, 32], { device: on, dtype: "float16" });
+  const { variant, launch, reason } = explainAttention(q, q, q, { variant: "mma" });
+  assertEquals([variant, launch], ["mma", { grid: 4, block: 128 }]);
+  assertEquals(reason, "tensor cores multiply float16, as requested");
+  const single = zeros([1, 2, 70, 32], { device: on });
+  assertMatch(explainAttention(single, single, single).reason, /not mma: .* are float32$/);
 });

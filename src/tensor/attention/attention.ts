@@ -17,7 +17,7 @@ import {
 } from "../apply.ts";
 import { shapeText } from "../layout.ts";
 import type { Tensor } from "../tensor.ts";
-import { KEY_TILE, runAttention } from "./attention_kernel.ts";
+import { chooseAttention, KEY_TILE, planAttention, runAttention } from "./attention_kernel.ts";
 
 /**
  * The element types of {@linkcode attention}.
@@ -249,6 +249,66 @@ export function attention<D extends AttentionDType>(
   options: AttentionOptions & { readonly logSumExp?: boolean } = {},
 ): Tensor<D> | AttentionResult<D> {
   const action = "attention";
+  const { operands, all, call } = checkAttention(q, k, v, options, action);
+  const { batches, queries } = call;
+  const context = commonContext(action, all);
+  const stream = streamFor(context, options.stream);
+  const shape = [batches, q.shape[1]!, queries, v.shape[3]!];
+  const out = newTensor(context, q.dtype, shape, stream);
+  const sums = logSumTensor(options.logSumExp, out as Tensor, options, action);
+  if (out.size > 0) {
+    using own = contiguousHeads(operands, options);
+    const [ownQ, ownK, ownV] = own.heads as [Tensor, Tensor, Tensor];
+    runAttention({ ...call, q: ownQ, k: ownK, v: ownV, out: out as Tensor, sums }, stream);
+  }
+  return sums === undefined ? out : { output: out, logSumExp: sums as Tensor as Tensor<"float32"> };
+}
+
+/**
+ * The kernel that {@linkcode attention} takes for the same arguments, without running it. Heads that
+ * are not contiguous are copied, as there.
+ *
+ * @returns `variant`: its name; `launch`: its blocks and threads per block; `reason`: the reason, and
+ * that against tensor cores.
+ * @throws {TypeError} As `attention()`.
+ * @throws {RangeError} As `attention()`.
+ *
+ * @example
+ * ```ts
+ * import { explainAttention, zeros } from "@gridstride/cuda/tensor";
+ *
+ * using q = zeros([1, 8, 512, 64], { dtype: "float16" });
+ * console.log(explainAttention(q, q, q, { causal: true }).reason);
+ * ```
+ * @category Attention
+ */
+export function explainAttention(
+  q: Tensor,
+  k: Tensor,
+  v: Tensor,
+  options: AttentionOptions & { readonly logSumExp?: boolean } = {},
+): {
+  readonly variant: string;
+  readonly launch: { readonly grid: number; readonly block: number };
+  readonly reason: string;
+} {
+  const { operands, all, call } = checkAttention(q, k, v, options, "explain attention");
+  commonContext(call.action, all);
+  using own = contiguousHeads(operands, options);
+  const [ownQ, ownK, ownV] = own.heads as [Tensor, Tensor, Tensor];
+  const plan = { ...call, q: ownQ, k: ownK, v: ownV };
+  const { grid, block } = planAttention(plan);
+  return { ...chooseAttention(plan), launch: { grid, block } };
+}
+
+/** Checks the arguments of attention. */
+function checkAttention(
+  q: Tensor,
+  k: Tensor,
+  v: Tensor,
+  options: AttentionOptions,
+  action: string,
+) {
   requireNames(options, [...WINDOW_NAMES, "mask", "blockMask"], action);
   const axes = "[batch, heads, length, headSize]";
   const operands = requireOperands(q, k, v, 4, axes, action);
@@ -279,19 +339,9 @@ export function attention<D extends AttentionDType>(
   );
   const blocks = checkBlocks(options.blockMask, [batches, heads, queries, keys], action);
   const all = [...operands, ...[mask, blocks?.mask].filter((it) => it !== undefined)];
-  const context = commonContext(action, all);
-  const stream = streamFor(context, options.stream);
-  const out = newTensor(context, q.dtype, [batches, heads, queries, valueSize], stream);
-  const sums = logSumTensor(options.logSumExp, out as Tensor, options, action);
-  if (out.size > 0) {
-    using own = contiguousHeads(operands, options);
-    const [ownQ, ownK, ownV] = own.heads as [Tensor, Tensor, Tensor];
-    const tensors = { q: ownQ, k: ownK, v: ownV, out: out as Tensor, sums };
-    const lengths = { batches, queries, keys };
-    const call = { action, source: "dense", ...tensors, ...lengths, ...limits } as const;
-    runAttention({ ...call, mask, blocks }, stream);
-  }
-  return sums === undefined ? out : { output: out, logSumExp: sums as Tensor as Tensor<"float32"> };
+  const lengths = { batches, queries, keys };
+  const call = { action, source: "dense", ...lengths, ...limits, mask, blocks } as const;
+  return { operands, all, call };
 }
 
 /** A tensor for the logarithms of sums, if they are wanted: the shape without the last axis. */

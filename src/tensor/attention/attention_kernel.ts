@@ -97,6 +97,9 @@ function columnsOf(valueSize: number): number {
   return [64, 128, 256].find((width) => valueSize <= width)! / PER_ROW;
 }
 
+/** What decides the kernel. */
+type AttentionPlan = Omit<AttentionCall, "out" | "sums">;
+
 /** The kernels: on tensor cores, of CUDA threads without them, and as vectorised loops. */
 const VARIANTS = ["mma", "simt", "loops"] as const;
 
@@ -104,7 +107,7 @@ const VARIANTS = ["mma", "simt", "loops"] as const;
 const MMA_CAPABILITY = "8.0";
 
 /** The reason against tensor cores; undefined if they take the operands. */
-function againstMma({ q, k, v }: AttentionCall): string | undefined {
+function againstMma({ q, k, v }: AttentionPlan): string | undefined {
   const { context } = q;
   if (storageOf(q).work.form === "block") {
     return "it has CUDA threads, and the host device runs vectorised loops";
@@ -129,7 +132,7 @@ function againstMma({ q, k, v }: AttentionCall): string | undefined {
 
 /** The kernel of a call, and the reason for it. */
 export function chooseAttention(
-  call: AttentionCall,
+  call: AttentionPlan,
 ): { readonly variant: typeof VARIANTS[number]; readonly reason: string } {
   const { action, q, variant } = call;
   const others = storageOf(q).work.form === "block" ? "loops" : "simt";
@@ -159,7 +162,7 @@ export function chooseAttention(
 }
 
 /** The kernel, its parameters behind the source of keys and the rows of a tile, and its threads. */
-function kernelFor(call: AttentionCall, tileRows: number) {
+function kernelFor(call: AttentionPlan, tileRows: number) {
   const { q, v, source } = call;
   const valueSize = v.shape[3]!;
   const { variant } = chooseAttention(call);
@@ -177,23 +180,32 @@ function kernelFor(call: AttentionCall, tileRows: number) {
   } as const;
 }
 
-/** Runs attention on a stream; the tensors are checked. */
-export function runAttention(call: AttentionCall, stream: Stream): void {
-  const { action, source, q, k, v, out, sums, batches, queries, keys, mask, blocks, places } = call;
-  const { context } = q;
-  const { work } = storageOf(out);
+/** The tiles of queries, the parts of the keys, and the launch. */
+export function planAttention(call: AttentionPlan) {
+  const { source, q, k, batches, queries, keys } = call;
   const heads = k.shape[1]!;
   const group = q.shape[1]! / heads;
-  const valueSize = v.shape[3]!;
   const tileRows = queries * group <= FEW_ROWS ? FEW_ROWS : TILE_ROWS;
   const tiles = Math.ceil(queries * group / tileRows);
   const jobs = batches * heads * tiles;
-  const split = SPLIT[work.form];
+  const split = SPLIT[storageOf(q).work.form];
   const wanted = source === "ragged" || jobs === 0
     ? 1
     : Math.min(Math.ceil(split.blocks / jobs), Math.floor(keys / split.keys));
   const partKeys = Math.max(1, Math.ceil(keys / Math.max(1, wanted) / KEY_TILE)) * KEY_TILE;
   const parts = Math.max(1, Math.ceil(keys / partKeys));
+  const { block } = kernelFor(call, tileRows);
+  return { tileRows, tiles, partKeys, parts, grid: jobs * parts, block };
+}
+
+/** Runs attention on a stream; the tensors are checked. */
+export function runAttention(call: AttentionCall, stream: Stream): void {
+  const { action, source, q, k, v, out, sums, batches, queries, keys, mask, blocks, places } = call;
+  const { context } = q;
+  const heads = k.shape[1]!;
+  const group = q.shape[1]! / heads;
+  const valueSize = v.shape[3]!;
+  const { tileRows, tiles, partKeys, parts, grid } = planAttention(call);
   const shape = [batches, q.shape[1]!, queries, valueSize];
   const partOut = parts === 1
     ? undefined
@@ -261,8 +273,8 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
         places === undefined ? "nullptr" : "places"
       }, out, ${stored === undefined ? "nullptr" : "sums"});`,
     ].join("\n"),
-    size: jobs * parts,
-    grid: { grid: jobs * parts, block },
+    size: grid,
+    grid: { grid, block },
   }, stream);
   if (partOut === undefined || partSums === undefined) return;
   using values = partOut;
