@@ -37,7 +37,7 @@ function padded(grid: Grid, dtype: Narrow): Tensor<Narrow> {
 }
 
 /** Weights are rounded to the element type, so errors are those of 2 roundings. */
-const BOUNDS = { float16: 1.5e-3, bfloat16: 1.2e-2 };
+const BOUNDS = { float16: 1e-3, bfloat16: 8e-3 };
 
 async function check(
   extents: Extents,
