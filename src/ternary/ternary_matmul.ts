@@ -18,6 +18,7 @@ import {
 import { DeviceWork } from "../tensor/device_work.ts";
 import { hostVectors } from "../tensor/expression/vector_set.ts";
 import { isDense, shapeText } from "../tensor/layout.ts";
+import { tileOf } from "../tensor/matmul/own_variants.ts";
 import { pad, type Tensor, type TensorOptions } from "../tensor/mod.ts";
 import type { RowDType } from "../tensor/row_steps.ts";
 import { runTemplate } from "../tensor/templates.ts";
@@ -26,8 +27,9 @@ import { TernaryWeights } from "./weights.ts";
 
 /** Weights of a group, to whose multiple columns are padded. */
 const GROUP = 64;
-/** Rows of activations of a block: of the block form, and of CUDA threads, as in the template. */
-const ROWS = { block: 64, threads: 4 } as const;
+/** Rows of activations of a block of CUDA threads, and from which panels are worth it. */
+const THREAD_ROWS = 4;
+const MANY_ROWS = 8;
 /** Rows of weights of a block of CUDA threads, one for each warp. */
 const WARPS = 8;
 const BLOCK = 256;
@@ -65,25 +67,31 @@ interface Launch {
   readonly variant: string;
   readonly launch: { readonly grid: number; readonly block: number };
   readonly reason: string;
-  /** Rows of weights of a block. */
+  /** Rows of activations, and of weights, of a block. */
+  readonly rows: number;
   readonly columns: number;
 }
 
 function planOf(work: DeviceWork, m: number, n: number, depth: number): Launch {
-  const { form } = work;
-  const down = Math.ceil(m / ROWS[form]);
+  const { form, context } = work;
   if (form === "threads") {
-    const launch = { grid: down * Math.ceil(n / WARPS), block: BLOCK };
+    const launch = { grid: Math.ceil(m / THREAD_ROWS) * Math.ceil(n / WARPS), block: BLOCK };
     const reason = "a warp multiplies a row of weights by dp4a";
-    return { variant: "dp4a", launch, reason, columns: WARPS };
+    return { variant: "dp4a", launch, reason, rows: THREAD_ROWS, columns: WARPS };
   }
-  const wanted = PER_BLOCK / Math.max(1, depth * Math.min(m, ROWS.block));
-  const shared = Math.ceil(n * down / (4 * work.context.info.multiprocessorCount));
-  const columns = Math.ceil(Math.max(1, Math.min(wanted, shared)) / WEIGHT_ROWS) * WEIGHT_ROWS;
-  const launch = { grid: down * Math.ceil(n / columns), block: 1 };
   const vectors = hostVectors();
+  const variant = vectors === "avx512" ? "avx2" : vectors;
   const reason = "the widest vector instructions that the host device may use";
-  return { variant: vectors === "avx512" ? "avx2" : vectors, launch, reason, columns };
+  let [rows, columns] = [m, 0];
+  if (m < MANY_ROWS) {
+    const wanted = PER_BLOCK / Math.max(1, depth * m);
+    const shared = Math.ceil(n / (4 * context.info.multiprocessorCount));
+    columns = Math.ceil(Math.max(1, Math.min(wanted, shared)) / WEIGHT_ROWS) * WEIGHT_ROWS;
+  } else {
+    ({ rows, columns } = tileOf({ m, n, k: depth, context, batch: [] }, PER_BLOCK));
+  }
+  const grid = Math.ceil(m / rows) * Math.ceil(n / columns);
+  return { variant, launch: { grid, block: 1 }, reason, rows, columns };
 }
 
 /** Rows of activations whose elements are padded with zeros to whole groups. */
@@ -198,7 +206,7 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
   const rowScale = factor === undefined ? undefined : dense(factor as Tensor, place);
   const bias = named.bias === undefined ? undefined : dense(named.bias, place);
   const work = DeviceWork.of(context);
-  const { launch, columns } = planOf(work, m, n, depth);
+  const { launch, rows, columns } = planOf(work, m, n, depth);
   const isExact = dtype === "int32";
   const scaled = isExact ? "dot" : [
     "static_cast<float>(dot)",
@@ -218,14 +226,14 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
       ...(bias === undefined ? {} : { bias: bias as Tensor }),
     },
     results: { out: result },
-    numbers: { m, n, depth, columns, row_step: ROWS[work.form] },
+    numbers: { m, n, depth, columns, rows },
     body: `
-  const i64 down = (m + row_step - 1) / row_step;
-  const i64 top = blockIdx.x % down * row_step;
+  const i64 down = (m + rows - 1) / rows;
+  const i64 top = blockIdx.x % down * rows;
   const i64 begin = blockIdx.x / down * columns;
   const i64 end = begin + columns < n ? begin + columns : n;
   const TernaryProduct product{q, codes, m, n, depth};
-  ternary_tile(product, top, begin, end, [=](i64 row, i64 column, int dot) {
+  ternary_tile(product, top, rows, begin, end, [=](i64 row, i64 column, int dot) {
     out[row * n + column] = store<${type}>(${value});
   });`,
     size: m * n,

@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "kernels/tensor/map.cuh"
+#include "kernels/tensor/byte_panels.cuh"
 
 namespace gridstride::tensor {
 
@@ -166,26 +166,21 @@ struct Codes {
 #endif
 
 constexpr int weight_rows = 4;
-constexpr int most_rows = 64;  // of q in a block, as in ternary_matmul.ts
-constexpr i64 unpacked_groups = 128;
-// To unpack is worth it from this number of rows of q on.
+// Panels are worth it from this number of rows of q on, as in ternary_matmul.ts.
 constexpr int many_rows = 8;
 
-// Adds the dots of Rows rows of q and four rows of weights.
-template <int Rows, bool IsPacked>
-__device__ __attribute__((noinline)) void add_dots(const signed char* q, i64 depth,
+// The dots of Rows rows of q and four rows of weights.
+template <int Rows>
+__device__ __attribute__((noinline)) void few_dots(const signed char* q, i64 depth,
                                                    const unsigned char* const* weights,
-                                                   i64 groups, int (*dots)[weight_rows]) {
+                                                   int (*dots)[weight_rows]) {
   Codes::Sums sums[Rows][weight_rows] = {};
   const unsigned char* row[weight_rows];
   for (int j = 0; j < weight_rows; ++j) row[j] = weights[j];
-  for (i64 g = 0; g < groups; ++g) {
+  for (i64 g = 0; g < depth / group; ++g) {
     Codes codes[weight_rows];
 #pragma GCC unroll 4
-    for (int j = 0; j < weight_rows; ++j) {
-      codes[j] = IsPacked ? Codes::unpack(row[j] + g * group_bytes)
-                          : Codes::read(row[j] + g * group);
-    }
+    for (int j = 0; j < weight_rows; ++j) codes[j] = Codes::unpack(row[j] + g * group_bytes);
 #pragma GCC unroll 4
     for (int r = 0; r < Rows; ++r) {
       const Codes own = Codes::read(q + r * depth + g * group);
@@ -196,67 +191,91 @@ __device__ __attribute__((noinline)) void add_dots(const signed char* q, i64 dep
 #pragma GCC unroll 4
   for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 4
-    for (int j = 0; j < weight_rows; ++j) dots[r][j] += Codes::total(sums[r][j]);
+    for (int j = 0; j < weight_rows; ++j) dots[r][j] = Codes::total(sums[r][j]);
   }
 }
 
-template <bool IsPacked>
-__device__ void add_all_dots(const signed char* q, i64 depth, const unsigned char* const* weights,
-                             i64 groups, int rows, int (*dots)[weight_rows]) {
-  int r = 0;
-  for (; r + micro_rows <= rows; r += micro_rows) {
-    add_dots<micro_rows, IsPacked>(q + r * depth, depth, weights, groups, dots + r);
-  }
-  for (; r < rows; ++r) add_dots<1, IsPacked>(q + r * depth, depth, weights, groups, dots + r);
-}
-
-// Rows of q from `top` on, and of weights from `begin` to `end`.
+// Fewer than many_rows rows of q, and rows of weights from `begin` to `end`.
 template <typename Finish>
-__device__ __forceinline__ void ternary_tile(const TernaryProduct& p, i64 top, i64 begin, i64 end,
-                                             const Finish& finish) {
-  static thread_local unsigned char unpacked[weight_rows][unpacked_groups * group];
-  const int rows = static_cast<int>(top + most_rows < p.m ? most_rows : p.m - top);
+__device__ __forceinline__ void few_rows(const TernaryProduct& p, i64 top, int rows, i64 begin,
+                                         i64 end, const Finish& finish) {
   const signed char* const q = p.q + top * p.depth;
-  int own[most_rows];
-  const i64 groups = p.depth / group;
+  int own[many_rows];
   unsigned char ones[sizeof(Codes)];
   __builtin_memset(ones, 1, sizeof ones);
   for (int r = 0; r < rows; ++r) {
     Codes::Sums sums = {};
-    for (i64 g = 0; g < groups; ++g) {
-      sums = Codes::add(sums, Codes::read(ones), Codes::read(q + r * p.depth + g * group));
+    for (i64 k = 0; k < p.depth; k += group) {
+      sums = Codes::add(sums, Codes::read(ones), Codes::read(q + r * p.depth + k));
     }
     own[r] = Codes::total(sums);
   }
   for (i64 n = begin; n < end; n += weight_rows) {
-    int dots[most_rows][weight_rows] = {};
+    int dots[many_rows][weight_rows];
     const unsigned char* weights[weight_rows];
     for (int j = 0; j < weight_rows; ++j) {
       const i64 row = n + j < end ? n + j : end - 1;
-      weights[j] = p.codes + row * groups * group_bytes;
+      weights[j] = p.codes + row * p.depth / group * group_bytes;
     }
-    if (rows < many_rows) {
-      add_all_dots<true>(q, p.depth, weights, groups, rows, dots);
-    } else {
-      for (i64 g = 0; g < groups; g += unpacked_groups) {
-        const i64 some = g + unpacked_groups < groups ? unpacked_groups : groups - g;
-        const unsigned char* bytes[weight_rows];
-        for (int j = 0; j < weight_rows; ++j) {
-          for (i64 i = 0; i < some; ++i) {
-            const Codes codes = Codes::unpack(weights[j] + (g + i) * group_bytes);
-            __builtin_memcpy(unpacked[j] + i * group, &codes, sizeof codes);
-          }
-          bytes[j] = unpacked[j];
-        }
-        add_all_dots<false>(q + g * group, p.depth, bytes, some, rows, dots);
-      }
+    int r = 0;
+    for (; r + micro_rows <= rows; r += micro_rows) {
+      few_dots<micro_rows>(q + r * p.depth, p.depth, weights, dots + r);
     }
-    for (int r = 0; r < rows; ++r) {
+    for (; r < rows; ++r) few_dots<1>(q + r * p.depth, p.depth, weights, dots + r);
+    for (r = 0; r < rows; ++r) {
       for (int j = 0; j < weight_rows && n + j < end; ++j) {
         finish(top + r, n + j, dots[r][j] - own[r]);
       }
     }
   }
+}
+
+// Unpacks groups of `width` rows of codes, which are `pitch` bytes apart, to a panel.
+__device__ __attribute__((noinline)) void unpack_panel(const unsigned char* codes, i64 pitch,
+                                                       int width, int groups, int* panel) {
+  typedef int Quarter __attribute__((vector_size(16)));
+  static thread_local int packed[ByteMemory::words / 4][panel_columns];
+  for (int c = 0; c < panel_columns; c += 4) {
+    const unsigned char* row[4];
+    // Columns beyond the last one have sums that nothing reads.
+    for (int i = 0; i < 4; ++i) row[i] = codes + (c + i < width ? c + i : width - 1) * pitch;
+    for (int g = 0; g < groups; ++g) {
+      Quarter x[4];
+      for (int i = 0; i < 4; ++i) __builtin_memcpy(&x[i], row[i] + g * group_bytes, sizeof x[i]);
+      const Quarter a = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5);
+      const Quarter b = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7);
+      const Quarter d = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
+      const Quarter e = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
+      const Quarter words[4] = {
+          __builtin_shufflevector(a, d, 0, 1, 4, 5), __builtin_shufflevector(a, d, 2, 3, 6, 7),
+          __builtin_shufflevector(b, e, 0, 1, 4, 5), __builtin_shufflevector(b, e, 2, 3, 6, 7)};
+      for (int w = 0; w < 4; ++w) __builtin_memcpy(&packed[4 * g + w][c], &words[w], 16);
+    }
+  }
+  for (int g = 0; g < groups; ++g) {
+    for (int w = 0; w < 16; ++w) {
+      GS_INDEPENDENT
+      for (int c = 0; c < panel_columns; ++c) {
+        panel[(16 * g + w) * panel_columns + c] = packed[4 * g + w % 4][c] >> 2 * (w / 4) & 0x03030303;
+      }
+    }
+  }
+}
+
+// Rows of q from `top` on, and of weights from `begin` to `end`.
+template <typename Finish>
+__device__ __forceinline__ void ternary_tile(const TernaryProduct& p, i64 top, i64 row_step,
+                                             i64 begin, i64 end, const Finish& finish) {
+  const int rows = static_cast<int>(top + row_step < p.m ? row_step : p.m - top);
+  if (rows < many_rows) return few_rows(p, top, rows, begin, end, finish);
+  const i64 pitch = p.depth / group * group_bytes;
+  const auto unpack = [&](i64 k, int depth, int j, int width, int* panel) {
+    unpack_panel(p.codes + (begin + j) * pitch + k / group * group_bytes, pitch, width,
+                 depth / group, panel);
+  };
+  multiply_tile<Bytes>(p.q + top * p.depth, p.depth, 1, rows, static_cast<int>(end - begin),
+                       p.depth, 1, unpack,
+                       [&](i64 i, i64 j, int dot) { finish(top + i, begin + j, dot); });
 }
 
 #else
@@ -266,7 +285,7 @@ constexpr int thread_rows = 4;  // of q, as in ternary_matmul.ts
 
 // Four rows of q from `top` on, and a row of weights for each warp.
 template <typename Finish>
-__device__ __forceinline__ void ternary_tile(const TernaryProduct& p, i64 top, i64 begin, i64,
+__device__ __forceinline__ void ternary_tile(const TernaryProduct& p, i64 top, i64, i64 begin, i64,
                                              const Finish& finish) {
   __shared__ int own[thread_rows];
   const int lane = static_cast<int>(threadIdx.x) % 32;

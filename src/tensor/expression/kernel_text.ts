@@ -6,6 +6,7 @@
 
 import ATTENTION from "../../../csrc/kernels/tensor/attention.cuh" with { type: "text" };
 import ATTENTION_MMA from "../../../csrc/kernels/tensor/attention_mma.cuh" with { type: "text" };
+import BYTE_PANELS from "../../../csrc/kernels/tensor/byte_panels.cuh" with { type: "text" };
 import ELEMENT from "../../../csrc/kernels/tensor/element.cuh" with { type: "text" };
 import INDEX from "../../../csrc/kernels/tensor/index.cuh" with { type: "text" };
 import MAP from "../../../csrc/kernels/tensor/map.cuh" with { type: "text" };
@@ -28,10 +29,11 @@ const TEMPLATES = {
   sort: [MAP, SORT],
   random: [MAP, RANDOM],
   ternary: [MAP, TERNARY],
-  ternaryMatmul: [MAP, TERNARY_MATMUL],
+  ternaryMatmul: [MAP, BYTE_PANELS, TERNARY_MATMUL],
   attention: [MAP, ATTENTION],
   attentionMma: [MAP, ATTENTION, TENSOR_CORE, ATTENTION_MMA],
   matmul: [MAP, MATMUL],
+  matmulInt8: [MAP, MATMUL, BYTE_PANELS],
   matmulMma: [MAP, MATMUL, TENSOR_CORE, MATMUL_MMA],
 } as const;
 

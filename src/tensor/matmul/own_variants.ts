@@ -32,6 +32,7 @@ const THREADS = 256;
 const SIMT_COLUMNS = 32;
 /** Multiplications that are worth another block, and elements read for one row. */
 const PER_BLOCK = 2 ** 19;
+const INT8_PER_BLOCK = 2 ** 22;
 const READ_PER_BLOCK = 2 ** 15;
 /** Columns of a block of one row whose sums stay in a first-level cache. */
 const SUMS = 2048;
@@ -45,11 +46,18 @@ function matricesOf(problem: MatmulProblem): [string, MatrixLayout][] {
     .filter((entry): entry is [string, MatrixLayout] => entry[1] !== undefined);
 }
 
-/** Rows and columns of the blocks' tiles, balanced between the processor's cores. */
-function tileOf({ m, n, k, context, batch }: MatmulProblem) {
+/**
+ * Rows and columns of the blocks' tiles, balanced between the processor's cores.
+ *
+ * @param perBlock Multiplications that are worth another block.
+ */
+export function tileOf(
+  { m, n, k, context, batch }: Pick<MatmulProblem, "m" | "n" | "k" | "context" | "batch">,
+  perBlock: number = PER_BLOCK,
+): { readonly rows: number; readonly columns: number } {
   const cores = context.info.multiprocessorCount;
   const products = batch.reduce((product, extent) => product * extent, 1);
-  const most = Math.max(1, Math.ceil(m * n * k * products / PER_BLOCK));
+  const most = Math.max(1, Math.ceil(m * n * k * products / perBlock));
   const split = (extent: number, parts: number, step: number) =>
     Math.ceil(Math.ceil(extent / parts) / step) * step;
   // Some tens of candidates on every processor.
@@ -248,8 +256,8 @@ export function run(
 
 const TILES = "matmul_tile(product, finish, tile, down, tile_m, tile_n);";
 
-const planPacked = (problem: MatmulProblem): OwnPlan => {
-  const { rows, columns } = tileOf(problem);
+const planPacked = (problem: MatmulProblem, perBlock = PER_BLOCK): OwnPlan => {
+  const { rows, columns } = tileOf(problem, perBlock);
   return planOf(problem, [problem.m, problem.n], [rows, columns]);
 };
 
@@ -262,8 +270,34 @@ export const PACKED: MatmulVariant = {
       ? "panels of both matrices are packed and multiplied in registers"
       : "it runs on a host device",
   }),
-  plan: planPacked,
+  plan: (problem) => planPacked(problem),
   launch: (problem, result) => run(problem, result, TILES, planPacked(problem)),
+};
+
+const planInt8 = (problem: MatmulProblem): OwnPlan => planPacked(problem, INT8_PER_BLOCK);
+
+/** Packed panels of 8-bit integers, in the block form. */
+export const INT8: MatmulVariant = {
+  name: "int8",
+  supports({ work, a, b, sums }) {
+    const supported = work.form === "block" && a.dtype === "int8" && b.dtype === "int8" &&
+      sums === "int32";
+    return {
+      supported,
+      reason: supported
+        ? "panels of 8-bit integers are multiplied in registers"
+        : "it multiplies int8 by int8 on a host device, with 32-bit sums",
+    };
+  },
+  plan: planInt8,
+  launch: (problem, result) =>
+    run(
+      problem,
+      result,
+      "matmul_int8(product, finish, tile, down, tile_m, tile_n);",
+      planInt8(problem),
+      { template: "matmulInt8", definitions: "" },
+    ),
 };
 
 const planSimt = (problem: MatmulProblem): OwnPlan =>

@@ -1,0 +1,302 @@
+/*
+ * byte_panels.cuh — products of 8-bit integers in panels of registers, in the block form.
+ *
+ * Problem: finish(m, n, sum over k of left[m, k] * right[k, n]) in 32-bit integers, which wrap.
+ * Mapping: left and right are packed to 32-bit words of consecutive elements along k. A word of left
+ * is repeated in all lanes, and the lanes of right are columns, so no sum runs across lanes. Words
+ * of Bytes have four elements, the right ones without a sign; those of Pairs two of 16 bits.
+ * Numerics: exact. Where an instruction takes right without a sign, its elements have an offset,
+ * and the sums of the rows of left times the offset are subtracted.
+ */
+#pragma once
+
+#include "kernels/tensor/map.cuh"
+
+#if defined(GS_BLOCK_FORM)
+
+namespace gridstride::tensor {
+
+// The largest tile, as in own_variants.ts and ternary_matmul.ts.
+constexpr int byte_tile_rows = 336;
+constexpr int byte_tile_columns = 256;
+
+#if defined(GS_VNNI)
+constexpr int byte_lanes = 16;
+constexpr int panel_vectors = 2;
+constexpr int panel_rows = 12;
+#elif defined(__AVX2__) && !defined(GS_PORTABLE)
+constexpr int byte_lanes = 8;
+constexpr int panel_vectors = 2;
+constexpr int panel_rows = 4;
+#else
+constexpr int byte_lanes = 4;
+constexpr int panel_vectors = 4;
+constexpr int panel_rows = 2;
+#endif
+constexpr int panel_columns = panel_vectors * byte_lanes;
+
+typedef int ByteSums __attribute__((vector_size(4 * byte_lanes)));
+typedef short ByteShorts __attribute__((vector_size(4 * byte_lanes)));
+typedef signed char SixteenBytes __attribute__((vector_size(16)));
+
+// Words of two elements.
+struct Pairs {
+  static constexpr int per_word = 2;
+  static constexpr int offset = 0;
+
+  static __device__ __forceinline__ ByteSums add(ByteSums sums, ByteSums right, ByteSums left) {
+#if defined(__AVX2__) && !defined(GS_PORTABLE) && !defined(GS_VNNI)
+    return sums + (ByteSums)__builtin_ia32_pmaddwd256((ByteShorts)right, (ByteShorts)left);
+#elif defined(__SSE2__) && !defined(GS_VNNI)
+    return sums + (ByteSums)__builtin_ia32_pmaddwd128((ByteShorts)right, (ByteShorts)left);
+#else
+    return sums + (left << 16 >> 16) * (right << 16 >> 16) + (left >> 16) * (right >> 16);
+#endif
+  }
+  static __device__ __forceinline__ int element(signed char x) { return x & 0xffff; }
+  // The words of 16 columns of two rows.
+  static __device__ __forceinline__ void interleave(const SixteenBytes* rows, int* to) {
+    typedef short Words __attribute__((vector_size(32)));
+    const Words low = __builtin_convertvector(
+        __builtin_shufflevector(rows[0], rows[1], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22,
+                                7, 23),
+        Words);
+    const Words high = __builtin_convertvector(
+        __builtin_shufflevector(rows[0], rows[1], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14,
+                                30, 15, 31),
+        Words);
+    __builtin_memcpy(to, &low, sizeof low);
+    __builtin_memcpy(to + 8, &high, sizeof high);
+  }
+};
+
+// Words of four elements, the right ones without a sign: below 64 unless GS_VNNI is defined, as sums
+// of two products must fit in 16 bits.
+struct Bytes {
+  static constexpr int per_word = 4;
+  static constexpr int offset = 128;  // of int8
+
+  static __device__ __forceinline__ ByteSums add(ByteSums sums, ByteSums right, ByteSums left) {
+#if defined(GS_VNNI) && defined(__clang__)
+    return __builtin_ia32_vpdpbusd512(sums, right, left);
+#elif defined(GS_VNNI)
+    return __builtin_ia32_vpdpbusd_v16si(sums, right, left);
+#elif defined(__AVX2__) && !defined(GS_PORTABLE)
+    typedef char Chars __attribute__((vector_size(32)));
+    const auto pairs = (ByteShorts)__builtin_ia32_pmaddubsw256((Chars)right, (Chars)left);
+    return sums + (ByteSums)__builtin_ia32_pmaddwd256(pairs, ByteShorts{} + (short)1);
+#else
+    const auto left_even = (ByteSums)((ByteShorts)left << 8 >> 8);
+    const auto left_odd = (ByteSums)((ByteShorts)left >> 8);
+    sums = Pairs::add(sums, right & 0x00ff00ff, left_even);
+    return Pairs::add(sums, right >> 8 & 0x00ff00ff, left_odd);
+#endif
+  }
+  static __device__ __forceinline__ int element(signed char x) { return x & 0xff; }
+  // The words of 16 columns of four rows.
+  static __device__ __forceinline__ void interleave(const SixteenBytes* rows, int* to) {
+    typedef short Two __attribute__((vector_size(16)));
+    Two low[2];
+    Two high[2];
+    for (int i = 0; i < 2; ++i) {
+      const SixteenBytes x = rows[2 * i];
+      const SixteenBytes y = rows[2 * i + 1];
+      low[i] = (Two)__builtin_shufflevector(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22,
+                                            7, 23);
+      high[i] = (Two)__builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29,
+                                             14, 30, 15, 31);
+    }
+    const Two words[4] = {
+        __builtin_shufflevector(low[0], low[1], 0, 8, 1, 9, 2, 10, 3, 11),
+        __builtin_shufflevector(low[0], low[1], 4, 12, 5, 13, 6, 14, 7, 15),
+        __builtin_shufflevector(high[0], high[1], 0, 8, 1, 9, 2, 10, 3, 11),
+        __builtin_shufflevector(high[0], high[1], 4, 12, 5, 13, 6, 14, 7, 15),
+    };
+    __builtin_memcpy(to, words, sizeof words);
+  }
+};
+
+#if defined(GS_VNNI)
+using Int8Words = Bytes;
+#else
+using Int8Words = Pairs;
+#endif
+
+struct ByteMemory {
+  static constexpr int words = 256;  // of a row, at once
+  static constexpr int pitch = words + 16;
+
+  alignas(64) int left[byte_tile_rows * pitch];
+  alignas(64) int right[panel_columns * words];
+  alignas(64) int sums[byte_tile_rows * byte_tile_columns];
+  int row_sums[byte_tile_rows];
+
+  // Stays in the cache from one block of a thread to the next.
+  static __device__ ByteMemory& own() {
+    static thread_local ByteMemory memory;
+    return memory;
+  }
+};
+
+// A word of up to `rest` elements, and zeros.
+template <typename Words>
+__device__ __forceinline__ int word_of(const signed char* from, i64 stride, int rest) {
+  unsigned int word = 0;
+  for (int e = 0; e < Words::per_word && e < rest; ++e) {
+    word |= static_cast<unsigned int>(Words::element(from[e * stride])) << 32 / Words::per_word * e;
+  }
+  return static_cast<int>(word);
+}
+
+// Packs rows of left, or columns of right to a panel, `line` apart in memory and `along` along k.
+template <typename Words, bool IsRight>
+__device__ __attribute__((noinline)) void pack_words(const signed char* from, i64 line, i64 along,
+                                                     int lines, int depth, int* to) {
+  constexpr int some = Words::per_word;
+  constexpr int to_line = IsRight ? 1 : ByteMemory::pitch;
+  constexpr int to_word = IsRight ? panel_columns : 1;
+  constexpr unsigned int flip = IsRight && Words::offset == 128 ? 0x80808080u : 0;
+  const int words = depth / some;
+  const auto pack = [&](int i, int first, int last, i64 stride, int rest) {
+    for (int w = first; w < last; ++w) {
+      const int word = word_of<Words>(from + i * line + w * some * stride, stride, rest);
+      to[i * to_line + w * to_word] = static_cast<int>(word ^ flip);
+    }
+  };
+  int begin = 0;
+  if (line == 1 && along != 1) {
+    for (; begin + 16 <= lines; begin += 16) {
+      for (int w = 0; w < words; ++w) {
+        SixteenBytes rows[some];
+        for (int e = 0; e < some; ++e) {
+          __builtin_memcpy(&rows[e], from + begin + (w * some + e) * along, sizeof rows[e]);
+        }
+        int own[16];
+        Words::interleave(rows, own);
+        for (int l = 0; l < 16; ++l) {
+          to[(begin + l) * to_line + w * to_word] = static_cast<int>(own[l] ^ flip);
+        }
+      }
+    }
+  }
+  for (int i = 0; i < lines; ++i) {
+    const int first = i < begin ? words : 0;
+    if (along == 1) {
+      pack(i, first, words, 1, some);
+    } else {
+      pack(i, first, words, along, some);
+    }
+    if (words * some < depth) pack(i, words, words + 1, along, depth - words * some);
+  }
+}
+
+// Rows of left times a panel of right.
+template <typename Words, int Rows>
+__device__ __attribute__((noinline)) void multiply_words(int words, const int* left,
+                                                         const int* right, int* sums, bool adds) {
+  ByteSums sum[Rows][panel_vectors] = {};
+  for (int w = 0; w < words; ++w) {
+    const auto* const columns = reinterpret_cast<const ByteSums*>(right + w * panel_columns);
+    ByteSums own[panel_vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < panel_vectors; ++v) own[v] = columns[v];
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      const ByteSums x = ByteSums{} + left[i * ByteMemory::pitch + w];
+#pragma GCC unroll 4
+      for (int v = 0; v < panel_vectors; ++v) sum[i][v] = Words::add(sum[i][v], own[v], x);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+    auto* const row = reinterpret_cast<ByteSums*>(sums + i * byte_tile_columns);
+#pragma GCC unroll 4
+    for (int v = 0; v < panel_vectors; ++v) row[v] = adds ? row[v] + sum[i][v] : sum[i][v];
+  }
+}
+
+// The same for all rows, with few beyond the last one: they have sums that nothing reads.
+template <typename Words>
+__device__ __forceinline__ void multiply_rows(int rows, int words, const int* left,
+                                              const int* right, int* sums, bool adds) {
+  int i = 0;
+  const auto multiply = [&](auto&& function, int own) {
+    function(words, left + i * ByteMemory::pitch, right, sums + i * byte_tile_columns, adds);
+    i += own;
+  };
+  while (i < rows) {
+    const int rest = rows - i;
+    if constexpr (panel_rows == 12) {
+      if (rest > 16 || (rest > 8 && rest <= 12)) {
+        multiply(multiply_words<Words, 12>, 12);
+        continue;
+      }
+      if (rest > 4) {
+        multiply(multiply_words<Words, 8>, 8);
+        continue;
+      }
+    }
+    constexpr int least = panel_rows < 4 ? panel_rows : 4;
+    multiply(multiply_words<Words, least>, least);
+  }
+}
+
+// A tile. pack_right(k, depth, column, width, panel) packs a part of the panel of some columns, and
+// finish(row, column, sum) takes the results.
+template <typename Words, typename PackRight, typename Finish>
+__device__ __forceinline__ void multiply_tile(const signed char* left, i64 row, i64 column,
+                                              int rows, int columns, i64 k, int offset,
+                                              const PackRight& pack_right, const Finish& finish) {
+  ByteMemory& memory = ByteMemory::own();
+  constexpr int most = ByteMemory::words * Words::per_word;
+  for (int i = 0; i < rows; ++i) memory.row_sums[i] = 0;
+  for (i64 start = 0; start < k; start += most) {
+    const int depth = static_cast<int>(start + most < k ? most : k - start);
+    const int words = (depth + Words::per_word - 1) / Words::per_word;
+    pack_words<Words, false>(left + start * column, row, column, rows, depth, memory.left);
+    for (int i = 0; i < rows && offset != 0; ++i) {
+      int* const own = memory.left + i * ByteMemory::pitch;
+      ByteSums sums = {};
+      const ByteSums ones = ByteSums{} + (Words::per_word == 4 ? 0x01010101 : 0x00010001);
+      for (int w = words; w % byte_lanes != 0; ++w) own[w] = 0;
+      for (int w = 0; w < words; w += byte_lanes) {
+        sums = Words::add(sums, ones, *reinterpret_cast<const ByteSums*>(own + w));
+      }
+      for (int l = 0; l < byte_lanes; ++l) memory.row_sums[i] += sums[l];
+    }
+    for (int j = 0; j < columns; j += panel_columns) {
+      const int width = columns - j < panel_columns ? columns - j : panel_columns;
+      pack_right(start, depth, j, width, memory.right);
+      multiply_rows<Words>(rows, words, memory.left, memory.right, memory.sums + j, start > 0);
+    }
+  }
+  for (int i = 0; i < rows; ++i) {
+    const int* const sums = memory.sums + i * byte_tile_columns;
+    const unsigned int rest = static_cast<unsigned int>(memory.row_sums[i]) * offset;
+    GS_INDEPENDENT
+    for (int j = 0; j < columns; ++j) {
+      finish(i, j, k == 0 ? 0 : static_cast<int>(static_cast<unsigned int>(sums[j]) - rest));
+    }
+  }
+}
+
+// As matmul_tile() of matmul.cuh, of int8.
+template <typename P, typename Finish>
+__device__ __forceinline__ void matmul_int8(const P& p, const Finish& finish, i64 tile, i64 down,
+                                            i64 tile_m, i64 tile_n) {
+  const i64 top = tile % down * tile_m;
+  const i64 begin = tile / down * tile_n;
+  const int rows = static_cast<int>(top + tile_m < p.m ? tile_m : p.m - top);
+  const int columns = static_cast<int>(begin + tile_n < p.n ? tile_n : p.n - begin);
+  const auto pack_right = [&](i64 k, int depth, int j, int width, int* panel) {
+    pack_words<Int8Words, true>(p.b + (begin + j) * p.b_n + k * p.b_k, p.b_n, p.b_k, width, depth,
+                                panel);
+  };
+  multiply_tile<Int8Words>(
+      p.a + top * p.a_m, p.a_m, p.a_k, rows, columns, p.k, Int8Words::offset, pack_right,
+      [&](i64 i, i64 j, int sum) { finish(top + i, begin + j, static_cast<unsigned int>(sum)); });
+}
+
+}  // namespace gridstride::tensor
+
+#endif
