@@ -3,7 +3,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { EnvironmentError } from "../../src/ffi/granted_environment.ts";
 import { openDevice } from "../../mod.ts";
-import { matmul } from "../../src/device/tensor.ts";
+import { fromTypedArray, matmul, ones } from "../../src/device/tensor.ts";
+import { ternaryMatmul, TernaryWeights } from "../../src/device/ternary.ts";
 import { sourceOf } from "../../src/tensor/expression/kernel_text.ts";
 import { hostVectors } from "../../src/tensor/expression/vector_set.ts";
 import { Grid } from "../support/tensor_forms.ts";
@@ -55,16 +56,52 @@ Deno.test("sourceOf() defines the macros of the vector set in the block form alo
   );
 });
 
-Deno.test("matmul() has the same bits with all vectors, since they add up in one order", async () => {
+/** The vectors of this processor whose kernels differ, the widest first. */
+function sets(): string[] {
   const widest = withVectors(undefined, hostVectors);
   const family = ["avx512-vnni", "avx512", "avx2", "portable"];
-  const narrower = family.slice(family.indexOf(widest) + 1).filter((set) => set !== "avx512");
-  const results = await Promise.all([widest, ...narrower].map(async (set) => {
-    using device = openDevice("host");
-    const grids = [[31, 300], [300, 70]].map((shape) => Grid.mixed(shape, 1009));
-    const [x, y] = grids.map((grid) => grid.map((it) => it / 300 - 1).tensor("float32", device));
-    return [...await withVectors(set, () => matmul(x!, y!)).toArray()];
-  }));
+  return [widest, ...family.slice(family.indexOf(widest) + 1).filter((set) => set !== "avx512")];
+}
+
+Deno.test("matmul() and ternaryMatmul() of int8 are exact with all vectors, layouts and over tiles", async () => {
+  using device = openDevice("host");
+  for (const [m, n, k] of [[13, 19, 67], [341, 270, 1031]] as const) {
+    const codes = (length: number) => Int8Array.from({ length }, (_, at) => at * at * 37 >> 3);
+    const [a, at] = [[m, k], [k, m]].map((shape) =>
+      fromTypedArray(codes(m * k), shape, { device })
+    );
+    const [b, bt] = [[k, n], [n, k]].map((shape) =>
+      fromTypedArray(codes(k * n), shape, { device })
+    );
+    const ternary = bt!.remainder(3).subtract(1).astype("int8");
+    const weights = TernaryWeights.from({ codes: ternary, scale: ones([], { device }) });
+    for (const x of [a!, at!.transpose()]) {
+      for (const y of [b!, bt!.transpose()]) {
+        const expected = await matmul(x, y, { dtype: "int32", variant: "packed" }).toArray();
+        const results = sets().map((set) =>
+          withVectors(set, () => matmul(x, y, { dtype: "int32", variant: "int8" }))
+        );
+        for (const result of results) assertEquals(await result.toArray(), expected);
+      }
+      const options = { dtype: "int32", variant: "packed" } as const;
+      const expected = await matmul(x, ternary.transpose(), options).toArray();
+      const results = sets().map((set) =>
+        withVectors(set, () => ternaryMatmul(x, weights, { dtype: "int32" }))
+      );
+      for (const result of results) assertEquals(await result.toArray(), expected);
+    }
+  }
+});
+
+Deno.test("matmul() has the same bits with all vectors, since they add up in one order", async () => {
+  const results = await Promise.all(
+    sets().map(async (set) => {
+      using device = openDevice("host");
+      const grids = [[31, 300], [300, 70]].map((shape) => Grid.mixed(shape, 1009));
+      const [x, y] = grids.map((grid) => grid.map((it) => it / 300 - 1).tensor("float32", device));
+      return [...await withVectors(set, () => matmul(x!, y!)).toArray()];
+    }),
+  );
   for (const result of results) assertEquals(result, results[0]);
 });
 
@@ -78,9 +115,9 @@ Deno.test({
       template: "ternaryMatmul",
       dtypes: new Set<never>(),
       parameters: ["const signed char* q", "const unsigned char* codes", "int* out"],
-      // Four rows at a time are those of VNNI.
-      body: `ternary_tile(TernaryProduct{q, codes, 1, 1, 128}, 0, 0, 1,
-                          [=](i64, i64, int dot) { out[0] = dot, out[1] = micro_rows; });
+      // Panels of twelve rows are those of VNNI.
+      body: `ternary_tile(TernaryProduct{q, codes, 1, 1, 128}, 0, 1, 0, 1,
+                          [=](i64, i64, int dot) { out[0] = dot, out[1] = panel_rows; });
              #if !defined(__clang__)
              out[1] = 0;
              #endif`,
@@ -96,7 +133,7 @@ Deno.test({
     using out = device.allocate("int32", 2);
     module.kernel("dots").launch({ grid: 1, block: 1 }, q, codes, out);
     const rest = Array.from({ length: 128 }, (_, at) => (at % 64 < 48 ? 1 : -1) * (at - 64));
-    assertEquals([...await out.toArray()], [rest.reduce((sum, value) => sum + value), 4]);
+    assertEquals([...await out.toArray()], [rest.reduce((sum, value) => sum + value), 12]);
   },
 });
 

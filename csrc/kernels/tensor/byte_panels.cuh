@@ -38,6 +38,7 @@ constexpr int panel_columns = panel_vectors * byte_lanes;
 typedef int ByteSums __attribute__((vector_size(4 * byte_lanes)));
 typedef short ByteShorts __attribute__((vector_size(4 * byte_lanes)));
 typedef signed char SixteenBytes __attribute__((vector_size(16)));
+typedef int FourWords __attribute__((vector_size(16)));
 
 // Words of two elements.
 struct Pairs {
@@ -54,8 +55,16 @@ struct Pairs {
 #endif
   }
   static __device__ __forceinline__ int element(signed char x) { return x & 0xffff; }
+  // Four words of consecutive elements.
+  static __device__ __forceinline__ FourWords read(const signed char* from) {
+    typedef signed char Eight __attribute__((vector_size(8)));
+    typedef short Shorts __attribute__((vector_size(16)));
+    Eight elements;
+    __builtin_memcpy(&elements, from, sizeof elements);
+    return (FourWords)__builtin_convertvector(elements, Shorts);
+  }
   // The words of 16 columns of two rows.
-  static __device__ __forceinline__ void interleave(const SixteenBytes* rows, int* to) {
+  static __device__ __forceinline__ void interleave(const SixteenBytes* rows, int flip, int* to) {
     typedef short Words __attribute__((vector_size(32)));
     const Words low = __builtin_convertvector(
         __builtin_shufflevector(rows[0], rows[1], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22,
@@ -93,8 +102,13 @@ struct Bytes {
 #endif
   }
   static __device__ __forceinline__ int element(signed char x) { return x & 0xff; }
+  static __device__ __forceinline__ FourWords read(const signed char* from) {
+    FourWords words;
+    __builtin_memcpy(&words, from, sizeof words);
+    return words;
+  }
   // The words of 16 columns of four rows.
-  static __device__ __forceinline__ void interleave(const SixteenBytes* rows, int* to) {
+  static __device__ __forceinline__ void interleave(const SixteenBytes* rows, int flip, int* to) {
     typedef short Two __attribute__((vector_size(16)));
     Two low[2];
     Two high[2];
@@ -106,13 +120,14 @@ struct Bytes {
       high[i] = (Two)__builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29,
                                              14, 30, 15, 31);
     }
-    const Two words[4] = {
-        __builtin_shufflevector(low[0], low[1], 0, 8, 1, 9, 2, 10, 3, 11),
-        __builtin_shufflevector(low[0], low[1], 4, 12, 5, 13, 6, 14, 7, 15),
-        __builtin_shufflevector(high[0], high[1], 0, 8, 1, 9, 2, 10, 3, 11),
-        __builtin_shufflevector(high[0], high[1], 4, 12, 5, 13, 6, 14, 7, 15),
+    const FourWords words[4] = {
+        (FourWords)__builtin_shufflevector(low[0], low[1], 0, 8, 1, 9, 2, 10, 3, 11) ^ flip,
+        (FourWords)__builtin_shufflevector(low[0], low[1], 4, 12, 5, 13, 6, 14, 7, 15) ^ flip,
+        (FourWords)__builtin_shufflevector(high[0], high[1], 0, 8, 1, 9, 2, 10, 3, 11) ^ flip,
+        (FourWords)__builtin_shufflevector(high[0], high[1], 4, 12, 5, 13, 6, 14, 7, 15) ^ flip,
     };
-    __builtin_memcpy(to, words, sizeof words);
+    // One store of 64 bytes would go through the stack.
+    for (int i = 0; i < 4; ++i) __builtin_memcpy(to + 4 * i, &words[i], sizeof words[i]);
   }
 };
 
@@ -123,11 +138,11 @@ using Int8Words = Pairs;
 #endif
 
 struct ByteMemory {
-  static constexpr int words = 256;  // of a row, at once
+  static constexpr int words = 128;  // of a row, at once
   static constexpr int pitch = words + 16;
 
   alignas(64) int left[byte_tile_rows * pitch];
-  alignas(64) int right[panel_columns * words];
+  alignas(64) int right[byte_tile_columns * words];
   alignas(64) int sums[byte_tile_rows * byte_tile_columns];
   int row_sums[byte_tile_rows];
 
@@ -148,45 +163,68 @@ __device__ __forceinline__ int word_of(const signed char* from, i64 stride, int 
   return static_cast<int>(word);
 }
 
-// Packs rows of left, or columns of right to a panel, `line` apart in memory and `along` along k.
+// Four words of each of four columns, to four lines of a panel.
+__device__ __forceinline__ void transpose_words(const FourWords* x, int* to) {
+  const FourWords a = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5);
+  const FourWords b = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7);
+  const FourWords c = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
+  const FourWords d = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
+  const FourWords words[4] = {
+      __builtin_shufflevector(a, c, 0, 1, 4, 5), __builtin_shufflevector(a, c, 2, 3, 6, 7),
+      __builtin_shufflevector(b, d, 0, 1, 4, 5), __builtin_shufflevector(b, d, 2, 3, 6, 7)};
+  for (int w = 0; w < 4; ++w) __builtin_memcpy(to + w * panel_columns, &words[w], sizeof words[w]);
+}
+
+// Packs rows of left, or columns of right to panels, `line` apart in memory and `along` along k.
 template <typename Words, bool IsRight>
 __device__ __attribute__((noinline)) void pack_words(const signed char* from, i64 line, i64 along,
                                                      int lines, int depth, int* to) {
   constexpr int some = Words::per_word;
-  constexpr int to_line = IsRight ? 1 : ByteMemory::pitch;
   constexpr int to_word = IsRight ? panel_columns : 1;
-  constexpr unsigned int flip = IsRight && Words::offset == 128 ? 0x80808080u : 0;
-  const int words = depth / some;
-  const auto pack = [&](int i, int first, int last, i64 stride, int rest) {
-    for (int w = first; w < last; ++w) {
-      const int word = word_of<Words>(from + i * line + w * some * stride, stride, rest);
-      to[i * to_line + w * to_word] = static_cast<int>(word ^ flip);
-    }
+  constexpr int flip = IsRight && Words::offset == 128 ? static_cast<int>(0x80808080u) : 0;
+  const auto place = [&](int i) {
+    constexpr int panel = panel_columns * ByteMemory::words;
+    return to + (IsRight ? i / panel_columns * panel + i % panel_columns : i * ByteMemory::pitch);
   };
-  int begin = 0;
-  if (line == 1 && along != 1) {
-    for (; begin + 16 <= lines; begin += 16) {
-      for (int w = 0; w < words; ++w) {
+  const int words = depth / some;
+  // The part that is packed in vectors.
+  int whole_lines = 0;
+  int whole_words = words;
+  if (along == 1) {
+    whole_words = words / 4 * 4;
+    whole_lines = IsRight ? lines / 4 * 4 : lines;
+    for (int i = 0; i < whole_lines; i += IsRight ? 4 : 1) {
+      for (int w = 0; w < whole_words; w += 4) {
+        FourWords own[4];
+        for (int l = 0; l < (IsRight ? 4 : 1); ++l) {
+          own[l] = Words::read(from + (i + l) * line + w * some) ^ flip;
+        }
+        if (IsRight) {
+          transpose_words(own, place(i) + w * to_word);
+        } else {
+          __builtin_memcpy(place(i) + w, own, sizeof own[0]);
+        }
+      }
+    }
+  } else if (line == 1) {
+    whole_lines = lines / 16 * 16;
+    for (int w = 0; w < words; ++w) {
+      for (int i = 0; i < whole_lines; i += 16) {
         SixteenBytes rows[some];
         for (int e = 0; e < some; ++e) {
-          __builtin_memcpy(&rows[e], from + begin + (w * some + e) * along, sizeof rows[e]);
+          __builtin_memcpy(&rows[e], from + i + (w * some + e) * along, sizeof rows[e]);
         }
         int own[16];
-        Words::interleave(rows, own);
-        for (int l = 0; l < 16; ++l) {
-          to[(begin + l) * to_line + w * to_word] = static_cast<int>(own[l] ^ flip);
-        }
+        Words::interleave(rows, flip, IsRight ? place(i) + w * to_word : own);
+        for (int l = 0; l < 16 && !IsRight; ++l) place(i + l)[w] = own[l];
       }
     }
   }
   for (int i = 0; i < lines; ++i) {
-    const int first = i < begin ? words : 0;
-    if (along == 1) {
-      pack(i, first, words, 1, some);
-    } else {
-      pack(i, first, words, along, some);
+    for (int w = i < whole_lines ? whole_words : 0; w * some < depth; ++w) {
+      place(i)[w * to_word] =
+          word_of<Words>(from + i * line + w * some * along, along, depth - w * some) ^ flip;
     }
-    if (words * some < depth) pack(i, words, words + 1, along, depth - words * some);
   }
 }
 
@@ -241,9 +279,32 @@ __device__ __forceinline__ void multiply_rows(int rows, int words, const int* le
   }
 }
 
-// A tile. pack_right(k, depth, column, width, panel) packs a part of the panel of some columns, and
-// finish(row, column, sum) takes the results.
-template <typename Words, typename PackRight, typename Finish>
+// Adds the sums of the rows of left, four at a time.
+template <typename Words>
+__device__ __forceinline__ void add_row_sums(int rows, int words, ByteMemory& memory) {
+  const ByteSums ones = ByteSums{} + (Words::per_word == 4 ? 0x01010101 : 0x00010001);
+  for (int i = 0; i < rows; i += 4) {
+    int* const own = memory.left + i * ByteMemory::pitch;
+    ByteSums sums[4] = {};
+    for (int r = 0; r < 4; ++r) {
+      for (int w = words; w % byte_lanes != 0; ++w) own[r * ByteMemory::pitch + w] = 0;
+    }
+    for (int w = 0; w < words; w += byte_lanes) {
+#pragma GCC unroll 4
+      for (int r = 0; r < 4; ++r) {
+        const auto* const x = reinterpret_cast<const ByteSums*>(own + r * ByteMemory::pitch + w);
+        sums[r] = Words::add(sums[r], ones, *x);
+      }
+    }
+    for (int r = 0; r < 4; ++r) {
+      for (int l = 0; l < byte_lanes; ++l) memory.row_sums[i + r] += sums[r][l];
+    }
+  }
+}
+
+// A tile. pack_right(k, depth, column, width, to) packs a part of up to Columns columns to panels,
+// and finish(row, column, sum) takes the results.
+template <typename Words, int Columns, typename PackRight, typename Finish>
 __device__ __forceinline__ void multiply_tile(const signed char* left, i64 row, i64 column,
                                               int rows, int columns, i64 k, int offset,
                                               const PackRight& pack_right, const Finish& finish) {
@@ -254,20 +315,14 @@ __device__ __forceinline__ void multiply_tile(const signed char* left, i64 row, 
     const int depth = static_cast<int>(start + most < k ? most : k - start);
     const int words = (depth + Words::per_word - 1) / Words::per_word;
     pack_words<Words, false>(left + start * column, row, column, rows, depth, memory.left);
-    for (int i = 0; i < rows && offset != 0; ++i) {
-      int* const own = memory.left + i * ByteMemory::pitch;
-      ByteSums sums = {};
-      const ByteSums ones = ByteSums{} + (Words::per_word == 4 ? 0x01010101 : 0x00010001);
-      for (int w = words; w % byte_lanes != 0; ++w) own[w] = 0;
-      for (int w = 0; w < words; w += byte_lanes) {
-        sums = Words::add(sums, ones, *reinterpret_cast<const ByteSums*>(own + w));
+    if (offset != 0) add_row_sums<Words>(rows, words, memory);
+    for (int first = 0; first < columns; first += Columns) {
+      const int width = columns - first < Columns ? columns - first : Columns;
+      pack_right(start, depth, first, width, memory.right);
+      for (int j = 0; j < width; j += panel_columns) {
+        multiply_rows<Words>(rows, words, memory.left, memory.right + j * ByteMemory::words,
+                             memory.sums + first + j, start > 0);
       }
-      for (int l = 0; l < byte_lanes; ++l) memory.row_sums[i] += sums[l];
-    }
-    for (int j = 0; j < columns; j += panel_columns) {
-      const int width = columns - j < panel_columns ? columns - j : panel_columns;
-      pack_right(start, depth, j, width, memory.right);
-      multiply_rows<Words>(rows, words, memory.left, memory.right, memory.sums + j, start > 0);
     }
   }
   for (int i = 0; i < rows; ++i) {
@@ -288,11 +343,11 @@ __device__ __forceinline__ void matmul_int8(const P& p, const Finish& finish, i6
   const i64 begin = tile / down * tile_n;
   const int rows = static_cast<int>(top + tile_m < p.m ? tile_m : p.m - top);
   const int columns = static_cast<int>(begin + tile_n < p.n ? tile_n : p.n - begin);
-  const auto pack_right = [&](i64 k, int depth, int j, int width, int* panel) {
+  const auto pack_right = [&](i64 k, int depth, int j, int width, int* to) {
     pack_words<Int8Words, true>(p.b + (begin + j) * p.b_n + k * p.b_k, p.b_n, p.b_k, width, depth,
-                                panel);
+                                to);
   };
-  multiply_tile<Int8Words>(
+  multiply_tile<Int8Words, byte_tile_columns>(
       p.a + top * p.a_m, p.a_m, p.a_k, rows, columns, p.k, Int8Words::offset, pack_right,
       [&](i64 i, i64 j, int sum) { finish(top + i, begin + j, static_cast<unsigned int>(sum)); });
 }

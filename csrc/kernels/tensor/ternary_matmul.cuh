@@ -233,31 +233,23 @@ __device__ __forceinline__ void few_rows(const TernaryProduct& p, i64 top, int r
 // Unpacks groups of `width` rows of codes, which are `pitch` bytes apart, to a panel.
 __device__ __attribute__((noinline)) void unpack_panel(const unsigned char* codes, i64 pitch,
                                                        int width, int groups, int* panel) {
-  typedef int Quarter __attribute__((vector_size(16)));
-  static thread_local int packed[ByteMemory::words / 4][panel_columns];
+  alignas(64) static thread_local int packed[ByteMemory::words / 4][panel_columns];
   for (int c = 0; c < panel_columns; c += 4) {
     const unsigned char* row[4];
     // Columns beyond the last one have sums that nothing reads.
     for (int i = 0; i < 4; ++i) row[i] = codes + (c + i < width ? c + i : width - 1) * pitch;
     for (int g = 0; g < groups; ++g) {
-      Quarter x[4];
+      FourWords x[4];
       for (int i = 0; i < 4; ++i) __builtin_memcpy(&x[i], row[i] + g * group_bytes, sizeof x[i]);
-      const Quarter a = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5);
-      const Quarter b = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7);
-      const Quarter d = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
-      const Quarter e = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
-      const Quarter words[4] = {
-          __builtin_shufflevector(a, d, 0, 1, 4, 5), __builtin_shufflevector(a, d, 2, 3, 6, 7),
-          __builtin_shufflevector(b, e, 0, 1, 4, 5), __builtin_shufflevector(b, e, 2, 3, 6, 7)};
-      for (int w = 0; w < 4; ++w) __builtin_memcpy(&packed[4 * g + w][c], &words[w], 16);
+      transpose_words(x, &packed[4 * g][c]);
     }
   }
   for (int g = 0; g < groups; ++g) {
-    for (int w = 0; w < 16; ++w) {
-      GS_INDEPENDENT
-      for (int c = 0; c < panel_columns; ++c) {
-        panel[(16 * g + w) * panel_columns + c] = packed[4 * g + w % 4][c] >> 2 * (w / 4) & 0x03030303;
-      }
+    for (int i = 0; i < 4 * panel_columns; i += byte_lanes) {
+      const auto codes = *reinterpret_cast<const ByteSums*>(packed[4 * g] + i);
+      auto* const to = reinterpret_cast<ByteSums*>(panel + 16 * g * panel_columns + i);
+#pragma GCC unroll 4
+      for (int s = 0; s < 4; ++s) to[4 * s * panel_vectors] = codes >> 2 * s & 0x03030303;
     }
   }
 }
@@ -273,9 +265,9 @@ __device__ __forceinline__ void ternary_tile(const TernaryProduct& p, i64 top, i
     unpack_panel(p.codes + (begin + j) * pitch + k / group * group_bytes, pitch, width,
                  depth / group, panel);
   };
-  multiply_tile<Bytes>(p.q + top * p.depth, p.depth, 1, rows, static_cast<int>(end - begin),
-                       p.depth, 1, unpack,
-                       [&](i64 i, i64 j, int dot) { finish(top + i, begin + j, dot); });
+  multiply_tile<Bytes, panel_columns>(
+      p.q + top * p.depth, p.depth, 1, rows, static_cast<int>(end - begin), p.depth, 1, unpack,
+      [&](i64 i, i64 j, int dot) { finish(top + i, begin + j, dot); });
 }
 
 #else

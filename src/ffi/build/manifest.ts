@@ -156,6 +156,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/kernels/sum.cuh",
   "csrc/kernels/tensor/attention.cuh",
   "csrc/kernels/tensor/attention_mma.cuh",
+  "csrc/kernels/tensor/byte_panels.cuh",
   "csrc/kernels/tensor/element.cuh",
   "csrc/kernels/tensor/index.cuh",
   "csrc/kernels/tensor/map.cuh",
