@@ -2,9 +2,9 @@
  * byte_panels.cuh — products of 8-bit integers in panels of registers, in the block form.
  *
  * Problem: finish(m, n, sum over k of left[m, k] * right[k, n]) in 32-bit integers, which wrap.
- * Mapping: left and right are packed to 32-bit words of consecutive elements along k. A word of left
- * is repeated in all lanes, and the lanes of right are columns, so no sum runs across lanes. Words
- * of Bytes have four elements, the right ones without a sign; those of Pairs two of 16 bits.
+ * Mapping: left and right are packed to 32-bit words of consecutive elements along k. A word of
+ * left is repeated in all lanes, and the lanes of right are columns, so no sum runs across lanes.
+ * Words of Bytes have four elements, the right ones without a sign; those of Pairs two of 16 bits.
  * Numerics: exact. Where an instruction takes right without a sign, its elements have an offset,
  * and the sums of the rows of left times the offset are subtracted.
  */
@@ -79,8 +79,8 @@ struct Pairs {
   }
 };
 
-// Words of four elements, the right ones without a sign: below 64 unless GS_VNNI is defined, as sums
-// of two products must fit in 16 bits.
+// Words of four elements, the right ones without a sign: below 64 unless GS_VNNI is defined, as
+// sums of two products must fit in 16 bits.
 struct Bytes {
   static constexpr int per_word = 4;
   static constexpr int offset = 128;  // of int8
