@@ -15,6 +15,7 @@ import { storageOf, type Tensor } from "./tensor.ts";
 export interface TemplateCall {
   readonly action: string;
   readonly template: KernelText["template"];
+  readonly vectors?: KernelText["vectors"];
   /** The tensors to read, by the names that the body uses for pointers to their first elements. */
   readonly inputs: Readonly<Record<string, Tensor>>;
   /** The tensors to write, by the names in the body. */
@@ -37,7 +38,7 @@ export interface TemplateCall {
 /** Runs a kernel on a stream. The body also has `size` and `chunk`. */
 export function runTemplate(call: TemplateCall, stream: Stream): void {
   const { action, template, inputs, results, numbers, body, size, chunk = CHUNK, error } = call;
-  const { definitions = "" } = call;
+  const { definitions = "", vectors } = call;
   const entries = [...Object.entries(inputs), ...Object.entries(results)];
   const tensors = entries.map(([, tensor]) => tensor);
   const written = Object.values(results);
@@ -50,9 +51,10 @@ export function runTemplate(call: TemplateCall, stream: Stream): void {
   const dtypes = tensors.map(({ dtype }) => dtype);
   const isRead = (name: string) => name in inputs;
   const type = (name: string, dtype: DType) => `${isRead(name) ? "const " : ""}${cTypeOf(dtype)}*`;
-  const kernel = work.kernel(`${action} ${dtypes} ${definitions}${body}`, () => ({
+  const kernel = work.kernel(`${action} ${vectors} ${dtypes} ${definitions}${body}`, () => ({
     name: kernelName(action),
     template,
+    ...(vectors === undefined ? {} : { vectors }),
     dtypes: new Set(dtypes),
     parameters: [
       ...entries.map(([name, { dtype }]) => `${type(name, dtype)} ${name}_buffer`),

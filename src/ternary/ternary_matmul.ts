@@ -16,7 +16,7 @@ import {
   requireStored,
 } from "../tensor/apply.ts";
 import { DeviceWork } from "../tensor/device_work.ts";
-import { hostVectors } from "../tensor/expression/vector_set.ts";
+import { hostVectors, setsWithin } from "../tensor/expression/vector_set.ts";
 import { isDense, shapeText } from "../tensor/layout.ts";
 import { tileOf } from "../tensor/matmul/own_variants.ts";
 import { pad, type Tensor, type TensorOptions } from "../tensor/mod.ts";
@@ -61,27 +61,58 @@ export interface TernaryMatmulOptions<D extends TernaryResult = TernaryResult>
   readonly bias?: Tensor<"float32">;
   /** Of `int8` activations: a `float32` scale for each row, 1 by default. */
   readonly scale?: Tensor<"float32">;
+  /**
+   * The kernel: `"dp4a"` of CUDA threads; on the host device the vector instructions, by default the
+   * widest. A processor also has the narrower ones.
+   */
+  readonly variant?: "dp4a" | "avx512-vnni" | "avx2" | "neon" | "portable";
 }
 
+type Variant = NonNullable<TernaryMatmulOptions["variant"]>;
+const VARIANTS: readonly Variant[] = ["dp4a", "avx512-vnni", "avx2", "neon", "portable"];
+
 interface Launch {
-  readonly variant: string;
   readonly launch: { readonly grid: number; readonly block: number };
-  readonly reason: string;
   /** Rows of activations, and of weights, of a block. */
   readonly rows: number;
   readonly columns: number;
 }
 
-function planOf(work: DeviceWork, m: number, n: number, depth: number): Launch {
+/** The variants that a device runs; the first is taken by default. */
+export function ternaryVariants(work: DeviceWork): readonly Variant[] {
+  if (work.form === "threads") return ["dp4a"];
+  // Without VNNI, kernels for AVX-512 are those for AVX2.
+  const sets = setsWithin(hostVectors()).filter((set) => set !== "avx512");
+  return sets as Variant[];
+}
+
+/** The variant of a product, and the reason. */
+function chooseVariant(work: DeviceWork, wanted: unknown, action: string) {
+  const variants = ternaryVariants(work);
+  if (wanted === undefined) {
+    const reason = work.form === "threads"
+      ? "a warp multiplies a row of weights by dp4a"
+      : "the widest vector instructions that the host device may use";
+    return { variant: variants[0]!, reason };
+  }
+  const variant = VARIANTS.find((it) => it === wanted) ??
+    refuseOption(TypeError, action, "variant", VARIANTS.join(", "), wanted);
+  if (variants.includes(variant)) return { variant, reason: "as requested" };
+  throw new RangeError(
+    `Cannot ${action} by options.variant ${variant}: ${work.context.label} runs ${
+      variants.join(", ")
+    }`,
+  );
+}
+
+function planOf(
+  { work, m, n, depth }: Pick<ReturnType<typeof check>, "work" | "m" | "n" | "depth">,
+): Launch {
   const { form, context } = work;
   if (form === "threads") {
     const launch = { grid: Math.ceil(m / THREAD_ROWS) * Math.ceil(n / WARPS), block: BLOCK };
-    const reason = "a warp multiplies a row of weights by dp4a";
-    return { variant: "dp4a", launch, reason, rows: THREAD_ROWS, columns: WARPS };
+    return { launch, rows: THREAD_ROWS, columns: WARPS };
   }
-  const vectors = hostVectors();
-  const variant = vectors === "avx512" ? "avx2" : vectors;
-  const reason = "the widest vector instructions that the host device may use";
   let [rows, columns] = [m, 0];
   if (m < MANY_ROWS) {
     const wanted = PER_BLOCK / Math.max(1, depth * m);
@@ -91,7 +122,7 @@ function planOf(work: DeviceWork, m: number, n: number, depth: number): Launch {
     ({ rows, columns } = tileOf({ m, n, k: depth, context, batch: [] }, PER_BLOCK));
   }
   const grid = Math.ceil(m / rows) * Math.ceil(n / columns);
-  return { variant, launch: { grid, block: 1 }, reason, rows, columns };
+  return { launch: { grid, block: 1 }, rows, columns };
 }
 
 /** Rows of activations whose elements are padded with zeros to whole groups. */
@@ -112,7 +143,7 @@ function check(
   weights: TernaryWeights,
   options: TernaryMatmulOptions,
 ) {
-  requireNames(options, ["dtype", "bias", "scale", "stream"], action);
+  requireNames(options, ["dtype", "bias", "scale", "variant", "stream"], action);
   requireInstance(weights, TernaryWeights, "weights", action);
   weights.codes.requireUsable(action, "weights");
   const own = requireDType(
@@ -159,7 +190,9 @@ function check(
   const context = commonContext(action, [own, weights.codes as Tensor, ...Object.values(named)]);
   const m = batch.reduce((product, extent) => product * extent, 1);
   const depth = GROUP * Math.ceil(columns / GROUP);
-  return { own, n, m, depth, batch, dtype, context, named };
+  const work = DeviceWork.of(context);
+  const chosen = chooseVariant(work, options.variant, action);
+  return { own, n, m, depth, batch, dtype, context, named, work, ...chosen };
 }
 
 /**
@@ -172,7 +205,7 @@ function check(
  * @returns A tensor of shape […, N].
  * @throws {TypeError} If an element type or an option is none of these, or the tensors are on several
  * devices.
- * @throws {RangeError} If extents differ.
+ * @throws {RangeError} If extents differ, or the device does not run the variant.
  *
  * @example
  * ```ts
@@ -192,7 +225,7 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
 ): Tensor<D> {
   const action = "ternaryMatmul";
   const checked = check(action, x as Tensor, weights, options);
-  const { own, n, m, depth, batch, dtype, context, named } = checked;
+  const { own, n, m, depth, batch, dtype, context, named, variant } = checked;
   const stream = streamFor(context, options.stream);
   const place = options.stream === undefined ? {} : { stream: options.stream };
   const result = newTensor(context, dtype, [...batch, n], stream);
@@ -205,8 +238,7 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
   const factor = quantised?.scale ?? named.scale;
   const rowScale = factor === undefined ? undefined : dense(factor as Tensor, place);
   const bias = named.bias === undefined ? undefined : dense(named.bias, place);
-  const work = DeviceWork.of(context);
-  const { launch, rows, columns } = planOf(work, m, n, depth);
+  const { launch, rows, columns } = planOf(checked);
   const isExact = dtype === "int32";
   const scaled = isExact ? "dot" : [
     "static_cast<float>(dot)",
@@ -218,6 +250,7 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
   runTemplate({
     action,
     template: "ternaryMatmul",
+    ...(variant === "dp4a" ? {} : { vectors: variant }),
     inputs: {
       q: q as Tensor,
       codes: weights.codes as Tensor,
@@ -265,12 +298,6 @@ export function explainTernaryMatmul(
   readonly launch: { readonly grid: number; readonly block: number };
   readonly reason: string;
 } {
-  const { m, n, depth, context } = check(
-    "explain ternaryMatmul",
-    x as Tensor,
-    weights,
-    options,
-  );
-  const { variant, launch, reason } = planOf(DeviceWork.of(context), m, n, depth);
-  return { variant, launch, reason };
+  const checked = check("explain ternaryMatmul", x as Tensor, weights, options);
+  return { variant: checked.variant, launch: planOf(checked).launch, reason: checked.reason };
 }

@@ -8,6 +8,8 @@ import {
   ternaryMatmul,
   TernaryWeights,
 } from "../../src/device/ternary.ts";
+import { DeviceWork } from "../../src/tensor/device_work.ts";
+import { ternaryVariants } from "../../src/ternary/ternary_matmul.ts";
 import { device } from "../support/device.ts";
 import { forms, Grid } from "../support/tensor_forms.ts";
 
@@ -34,16 +36,19 @@ function operands(m: number, n: number, k: number) {
 }
 
 for (const [form, on] of forms) {
-  Deno.test(`ternaryMatmul() of integers is exact at every size (${form})`, async () => {
-    const results = SHAPES.map(([m, n, k]) => {
+  Deno.test(`ternaryMatmul() of integers is exact at every size by every variant (${form})`, async () => {
+    const variants = ternaryVariants(DeviceWork.of(on.context));
+    const results = SHAPES.flatMap(([m, n, k]) => {
       if (form === "threads" && k > 1000) k = 321 as never;
       const { q, w, dots } = operands(m, n, k);
       const weights = TernaryWeights.from({
         codes: w.tensor("int8", on),
         scale: fromTypedArray(Float32Array.of(1), [1], { device: on }),
       });
-      const y = ternaryMatmul(q.tensor("int8", on), weights, { dtype: "int32" });
-      return [y, dots, `${m} x ${n} x ${k}`] as const;
+      return variants.map((variant) => {
+        const y = ternaryMatmul(q.tensor("int8", on), weights, { dtype: "int32", variant });
+        return [y, dots, `${m} x ${n} x ${k} by ${variant}`] as const;
+      });
     });
     for (const [y, dots, what] of results) {
       assertEquals(y.shape, dots.shape);
@@ -109,6 +114,10 @@ Deno.test("ternaryMatmul() names wrong operands and options", async () => {
   const x = tensor([1, 2], { device });
   const cases: readonly (readonly [() => unknown, string])[] = [
     [() => ternaryMatmul(tensor([1], { device }), weights), "the last extent of x must be 2"],
+    [
+      () => ternaryMatmul(x, weights, { variant: "avx" as never }),
+      "options.variant must be dp4a, ",
+    ],
     [() => ternaryMatmul(x, x as never), "weights must be a TernaryWeights"],
     [() => ternaryMatmul(x, weights, { dtype: "int8" as never }), "options.dtype must be float32"],
     [() => ternaryMatmul(x, weights, { bias: tensor([1], { device }) }), "options.bias must have"],
@@ -117,8 +126,16 @@ Deno.test("ternaryMatmul() names wrong operands and options", async () => {
     [() => ternaryMatmul(x.astype("int32") as never, weights), "x must be float16"],
   ];
   for (const [call, text] of cases) assertThrows(call, Error, text);
+  const own = ternaryVariants(DeviceWork.of(device.context));
   const { variant, launch } = explainTernaryMatmul(x, weights);
-  assert(launch.grid >= 1 && variant.length > 3, variant);
+  assert(launch.grid >= 1 && variant === own[0], variant);
+  const narrow = explainTernaryMatmul(x, weights, { variant: own.at(-1)! });
+  assertEquals([narrow.variant, narrow.reason], [own.at(-1)!, "as requested"]);
+  for (const foreign of ["dp4a", "neon"] as const) {
+    if (own.includes(foreign)) continue;
+    const text = `by options.variant ${foreign}: ${device.label} runs ${own.join(", ")}`;
+    assertThrows(() => ternaryMatmul(x, weights, { variant: foreign }), RangeError, text);
+  }
   // Compilations that have begun end before the test does.
   await ternaryMatmul(x, weights).ready();
   weights.dispose();

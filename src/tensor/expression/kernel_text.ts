@@ -20,7 +20,8 @@ import TERNARY from "../../../csrc/kernels/tensor/ternary.cuh" with { type: "tex
 import TERNARY_MATMUL from "../../../csrc/kernels/tensor/ternary_matmul.cuh" with { type: "text" };
 import type { DType } from "../../memory/dtype.ts";
 import { vectorDeclarations } from "./operations.ts";
-import { vectorMacros } from "./vector_set.ts";
+import type { VectorSet } from "../../hardware/environment.ts";
+import { hostVectors, vectorMacros } from "./vector_set.ts";
 
 const TEMPLATES = {
   map: [MAP],
@@ -44,6 +45,8 @@ export type KernelForm = "block" | "threads";
 export interface KernelText {
   readonly name: string;
   readonly template: keyof typeof TEMPLATES;
+  /** The vector instructions of the block form, by default `hostVectors()`. */
+  readonly vectors?: VectorSet;
   readonly dtypes: ReadonlySet<DType>;
   /** The parameters as C++ declares them. */
   readonly parameters: readonly string[];
@@ -98,7 +101,7 @@ export function sourceOf(text: KernelText, form: KernelForm): string {
   const { dtypes, template, definitions = "", body } = text;
   const flags = [
     ...(form === "block" ? ["GS_BLOCK_FORM"] : []),
-    ...(form === "block" ? vectorMacros() : []),
+    ...(form === "block" ? vectorMacros(text.vectors ?? hostVectors()) : []),
     ...(dtypes.has("float16") ? ["GS_USES_FLOAT16"] : []),
     ...(dtypes.has("bfloat16") ? ["GS_USES_BFLOAT16"] : []),
     ...(dtypes.has("float8_e4m3") || dtypes.has("float8_e5m2") ? ["GS_USES_FLOAT8"] : []),

@@ -53,8 +53,7 @@ export function hostVectors(): VectorSet {
   const widest = processorVectors();
   const wanted = environment.hostVectors;
   if (wanted === undefined) return widest;
-  const family = X86.includes(widest) && Deno.build.arch === "x86_64" ? X86 : ARM;
-  const allowed = family.slice(family.indexOf(widest));
+  const allowed = setsWithin(widest);
   if (allowed.includes(wanted)) return wanted;
   throw new EnvironmentError(
     HOST_VECTORS_VARIABLE,
@@ -64,9 +63,14 @@ export function hostVectors(): VectorSet {
   );
 }
 
+/** A set and those that it contains, the widest first. */
+export function setsWithin(widest: VectorSet): readonly VectorSet[] {
+  const family = Deno.build.arch === "x86_64" ? X86 : ARM;
+  return family.slice(family.indexOf(widest));
+}
+
 /** The macros that tell a template its vector instructions. */
-export function vectorMacros(): readonly string[] {
-  const set = hostVectors();
+export function vectorMacros(set: VectorSet): readonly string[] {
   if (set === "portable") return ["GS_PORTABLE"];
   if (!set.startsWith("avx512")) return [];
   return set === "avx512" ? ["GS_AVX512"] : ["GS_AVX512", "GS_VNNI"];
