@@ -7,6 +7,7 @@
  * @module
  */
 
+import { VECTOR_SETS, type VectorSet } from "../ffi/build/vector_sets.ts";
 import { isAbsolute } from "node:path";
 import { EnvironmentError } from "../ffi/granted_environment.ts";
 import { type LogSetting, parseLogSetting } from "../ffi/logging.ts";
@@ -44,11 +45,6 @@ export const CACHE_SIZE_VARIABLE = "GRIDSTRIDE_CACHE_SIZE";
 
 /** The variable with the vector instructions of tensor kernels on the host device. */
 export const HOST_VECTORS_VARIABLE = "GRIDSTRIDE_HOST_VECTORS";
-
-const VECTOR_SETS = ["avx512-vnni", "avx512", "avx2", "neon", "portable"] as const;
-
-/** Vector instructions of a processor; `portable` is those of its family's base. */
-export type VectorSet = (typeof VECTOR_SETS)[number];
 
 const VISIBLE_VARIABLE = "CUDA_VISIBLE_DEVICES";
 const VISIBLE_GRAMMAR =

@@ -21,6 +21,7 @@ import {
   signatureOf,
   sourceOf,
 } from "./expression/kernel_text.ts";
+import { loopOptions } from "./expression/vector_set.ts";
 import { type TensorStorage, waitFor } from "./storage.ts";
 
 /** A kernel of a device that is compiled on first use. */
@@ -102,7 +103,10 @@ export class DeviceWork {
     const { text, source } = generated;
     context.retain();
     try {
-      const options = this.form === "threads" && context.library.kind === "cuda"
+      const isCuda = context.library.kind === "cuda";
+      const options = this.form === "block"
+        ? loopOptions(text.vectors)
+        : isCuda
         ? ["--fmad=false"]
         : [];
       const module = await compileText(context, source, { name: `${text.name}.cu`, options });

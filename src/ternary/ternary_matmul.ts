@@ -16,7 +16,7 @@ import {
   requireStored,
 } from "../tensor/apply.ts";
 import { DeviceWork } from "../tensor/device_work.ts";
-import { hostVectors, setsWithin } from "../tensor/expression/vector_set.ts";
+import { hostVectorSets } from "../tensor/expression/vector_set.ts";
 import { isDense, shapeText } from "../tensor/layout.ts";
 import { tileOf } from "../tensor/matmul/own_variants.ts";
 import { pad, type Tensor, type TensorOptions } from "../tensor/mod.ts";
@@ -82,7 +82,7 @@ interface Launch {
 export function ternaryVariants(work: DeviceWork): readonly Variant[] {
   if (work.form === "threads") return ["dp4a"];
   // Without VNNI, kernels for AVX-512 are those for AVX2.
-  const sets = setsWithin(hostVectors()).filter((set) => set !== "avx512");
+  const sets = hostVectorSets().filter((set) => set !== "avx512");
   return sets as Variant[];
 }
 

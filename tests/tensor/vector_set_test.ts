@@ -1,12 +1,12 @@
 // The vector instructions of generated kernels on the host device.
 
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { EnvironmentError } from "../../src/ffi/granted_environment.ts";
 import { openDevice } from "../../mod.ts";
 import { fromTypedArray, matmul, ones, type Tensor } from "../../src/device/tensor.ts";
 import { ternaryMatmul, TernaryWeights } from "../../src/device/ternary.ts";
 import { sourceOf } from "../../src/tensor/expression/kernel_text.ts";
-import { hostVectors } from "../../src/tensor/expression/vector_set.ts";
+import { hostVectors, loopOptions } from "../../src/tensor/expression/vector_set.ts";
 import { Grid } from "../support/tensor_forms.ts";
 
 const VARIABLE = "GRIDSTRIDE_HOST_VECTORS";
@@ -33,27 +33,24 @@ Deno.test("hostVectors() follows GRIDSTRIDE_HOST_VECTORS downwards, and refuses 
   assert(error.allowed.startsWith(widest) && error.allowed.endsWith("portable"), error.allowed);
 });
 
-Deno.test("sourceOf() defines the macros of the vector set in the block form alone", () => {
-  const text = {
-    name: "k",
-    template: "map",
-    dtypes: new Set<never>(),
-    parameters: [],
-    body: "",
-  } as const;
-  const defines = (set: string | undefined, form: "block" | "threads") =>
-    withVectors(set, () => sourceOf(text, form)).match(/^#define GS_(PORTABLE|AVX512|VNNI)\b/gm);
-  assertEquals(defines("portable", "block"), ["#define GS_PORTABLE"]);
-  assertEquals(defines("portable", "threads"), null);
-  const own = withVectors(undefined, hostVectors);
-  assertEquals(
-    defines(undefined, "block")?.length ?? 0,
-    {
-      "avx512-vnni": 2,
-      avx512: 1,
-      portable: 1,
-    }[own as string] ?? 0,
-  );
+Deno.test("loopOptions() compile for the vector set, and refuse those that the processor lacks", async () => {
+  using device = openDevice("host");
+  const lanes = async (options: readonly string[]) => {
+    using module = await device.compile(
+      `#ifndef __AVX512VNNI__
+       #define __AVX512VNNI__ 0
+       #endif
+       extern "C" __global__ void vnni(int* out) { *out = __AVX512VNNI__; }`,
+      { options: [...options] },
+    );
+    using out = device.allocate("int32", 1);
+    module.kernel("vnni").launch({ grid: 1, block: 1 }, out);
+    return (await out.toArray())[0];
+  };
+  const widest = withVectors(undefined, hostVectors);
+  assertEquals(await lanes(loopOptions()), Number(widest === "avx512-vnni"));
+  assertEquals(await lanes(withVectors("portable", loopOptions)), 0);
+  await assertRejects(() => lanes(["--host-vectors=neon512"]), TypeError, "as in --host-vectors=");
 });
 
 /** The vectors of this processor whose kernels differ, the widest first. */
@@ -129,7 +126,7 @@ Deno.test({
     }, "block");
     const before = Deno.env.get("CXX");
     Deno.env.set("CXX", "clang++");
-    using module = await device.compile(source).finally(() =>
+    using module = await device.compile(source, { options: [...loopOptions()] }).finally(() =>
       before === undefined ? Deno.env.delete("CXX") : Deno.env.set("CXX", before)
     );
     using q = device.upload(Int8Array.from({ length: 128 }, (_, index) => index - 64));

@@ -180,7 +180,7 @@ __device__ __forceinline__ void store_sum(const Attention& a, const AttentionJob
 #pragma GCC optimize("O3,fp-contract=fast")
 #endif
 
-#if defined(GS_AVX512)
+#if defined(__AVX512F__)
 constexpr int lanes = 16;
 constexpr int wide_vectors = 4;
 #elif defined(__AVX2__)

@@ -20,7 +20,7 @@ namespace gridstride::tensor {
 constexpr int byte_tile_rows = 336;
 constexpr int byte_tile_columns = 256;
 
-#if defined(GS_VNNI)
+#if defined(__AVX512VNNI__)
 constexpr int byte_lanes = 16;
 constexpr int panel_vectors = 2;
 constexpr int panel_rows = 12;
@@ -46,9 +46,9 @@ struct Pairs {
   static constexpr int offset = 0;
 
   static __device__ __forceinline__ ByteSums add(ByteSums sums, ByteSums right, ByteSums left) {
-#if defined(__AVX2__) && !defined(GS_PORTABLE) && !defined(GS_VNNI)
+#if defined(__AVX2__) && !defined(GS_PORTABLE) && !defined(__AVX512VNNI__)
     return sums + (ByteSums)__builtin_ia32_pmaddwd256((ByteShorts)right, (ByteShorts)left);
-#elif defined(__SSE2__) && !defined(GS_VNNI)
+#elif defined(__SSE2__) && !defined(__AVX512VNNI__)
     return sums + (ByteSums)__builtin_ia32_pmaddwd128((ByteShorts)right, (ByteShorts)left);
 #else
     return sums + (left << 16 >> 16) * (right << 16 >> 16) + (left >> 16) * (right >> 16);
@@ -79,16 +79,16 @@ struct Pairs {
   }
 };
 
-// Words of four elements, the right ones without a sign: below 64 unless GS_VNNI is defined, as
+// Words of four elements, the right ones without a sign: below 64 without VNNI, as
 // sums of two products must fit in 16 bits.
 struct Bytes {
   static constexpr int per_word = 4;
   static constexpr int offset = 128;  // of int8
 
   static __device__ __forceinline__ ByteSums add(ByteSums sums, ByteSums right, ByteSums left) {
-#if defined(GS_VNNI) && defined(__clang__)
+#if defined(__AVX512VNNI__) && defined(__clang__)
     return __builtin_ia32_vpdpbusd512(sums, right, left);
-#elif defined(GS_VNNI)
+#elif defined(__AVX512VNNI__)
     return __builtin_ia32_vpdpbusd_v16si(sums, right, left);
 #elif defined(__AVX2__) && !defined(GS_PORTABLE)
     typedef char Chars __attribute__((vector_size(32)));
@@ -131,7 +131,7 @@ struct Bytes {
   }
 };
 
-#if defined(GS_VNNI)
+#if defined(__AVX512VNNI__)
 using Int8Words = Bytes;
 #else
 using Int8Words = Pairs;

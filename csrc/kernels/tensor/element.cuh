@@ -25,29 +25,19 @@
 #include <cuda_fp8.h>
 #endif
 
+// The block form has LOOP_FLAGS of src/ffi/build/vector_sets.ts.
 #if defined(__CUDASIM__) && defined(__clang__)
 #pragma clang fp contract(off)
-// sourceOf() ends the source with the pop.
-#if defined(GS_VNNI)
-#pragma clang attribute push(                                                      \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"))),      \
-    apply_to = function)
-#elif defined(GS_AVX512)
-#pragma clang attribute push(                                          \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))),     \
-    apply_to = function)
-#endif
-#elif defined(__CUDASIM__)
+#elif defined(__CUDASIM__) && !defined(GS_BLOCK_FORM)
 #pragma GCC optimize("fp-contract=off")
-#if defined(GS_BLOCK_FORM)
-// Accumulators stay in registers only where short loops are unrolled.
-#pragma GCC optimize("O3")
-#if defined(GS_VNNI)
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,prefer-vector-width=512")
-#elif defined(GS_AVX512)
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
 #endif
-#endif
+
+// GS_SEPARATE before a kernel: a second copy of it, in the host device's loop over threads, takes as
+// long to compile again.
+#if defined(__CUDASIM__) && !defined(__clang__)
+#define GS_SEPARATE __attribute__((noinline, noclone))
+#else
+#define GS_SEPARATE __attribute__((noinline))
 #endif
 
 // GS_INDEPENDENT before a loop whose iterations touch different elements.
@@ -75,7 +65,7 @@ typedef float gs_float4 __attribute__((vector_size(16)));
 typedef float gs_float8 __attribute__((vector_size(32)));
 typedef double gs_double2 __attribute__((vector_size(16)));
 typedef double gs_double4 __attribute__((vector_size(32)));
-#if defined(GS_AVX512)
+#if defined(__AVX512F__)
 typedef float gs_float16 __attribute__((vector_size(64)));
 typedef double gs_double8 __attribute__((vector_size(64)));
 // Of two halves: the bits do not depend on the processor.

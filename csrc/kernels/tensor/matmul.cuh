@@ -42,7 +42,7 @@ struct Product {
 #define GS_CONTRACT
 #endif
 
-#if defined(GS_AVX512)
+#if defined(__AVX512F__)
 constexpr int vector_bytes = 64;
 constexpr int micro_rows = 14;
 #elif defined(__AVX2__) && !defined(GS_PORTABLE)

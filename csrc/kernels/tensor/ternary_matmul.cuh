@@ -43,7 +43,7 @@ __device__ __forceinline__ int total_of(EightInts x) {
 #endif
 
 // The codes of a group, and sums of products with them.
-#if defined(GS_VNNI)
+#if defined(__AVX512VNNI__)
 
 constexpr int micro_rows = 4;
 struct Codes {

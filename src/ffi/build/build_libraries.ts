@@ -37,6 +37,7 @@ import {
 } from "./compilers.ts";
 import { MANIFEST } from "./manifest.ts";
 import { precompilePrelude } from "./prelude.ts";
+import { LOOP_FLAGS, vectorFlags, vectorSets } from "./vector_sets.ts";
 import { cudaToolchain, hostToolchain, type Toolchain } from "./toolchains.ts";
 
 /**
@@ -107,7 +108,12 @@ async function buildWithSettings(
       built.push(await buildLibrary(toolchain, tree, digests, output.path, settings));
     }
     const host = built.find(({ kind }) => kind === "host");
-    if (host !== undefined) await precompilePrelude(cpp, tree, host, settings);
+    if (host === undefined) return built;
+    const loops = [...LOOP_FLAGS, ...vectorFlags(vectorSets()[0]!)];
+    const both = [[], loops].map((options) =>
+      precompilePrelude(cpp, tree, host, options, settings)
+    );
+    await Promise.all(both);
     return built;
   });
   return { directory: output.path, found: output.found, libraries, skipped };

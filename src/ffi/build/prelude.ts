@@ -1,5 +1,6 @@
 /**
- * The precompiled header of kernels for the host device, beside the host library.
+ * The precompiled headers of kernels for the host device, beside the host library: one for a
+ * program's kernels, and one for the loops of tensors, which have options of their own.
  *
  * A small kernel takes g++ 0.3 s, a quarter of it for the language's headers. The build precompiles
  * them. A compilation uses the result only while its record matches: the same compiler, flags,
@@ -60,8 +61,13 @@ export interface PreludeBasis {
   readonly digest: string;
 }
 
-export function preludeDirectory(library: string): string {
-  return join(dirname(library), "host_prelude");
+/**
+ * The folder of a precompiled header.
+ *
+ * @param options Of the compiler, beyond the flags of all kernels.
+ */
+export function preludeDirectory(library: string, options: readonly string[] = []): string {
+  return join(dirname(library), options.length === 0 ? "host_prelude" : "host_prelude_loops");
 }
 
 /** The digest of headers: names relative to a directory, and texts. */
@@ -75,8 +81,11 @@ export async function headersDigest(directory: string, names: readonly string[])
  * The arguments that make a compiler begin with the precompiled header; none where it does not exist,
  * does not match, belongs to another user, or may not be read without a prompt.
  */
-export function preludeArguments(library: string, basis: PreludeBasis): readonly string[] {
-  const directory = preludeDirectory(library);
+export function preludeArguments(
+  directory: string,
+  library: string,
+  basis: PreludeBasis,
+): readonly string[] {
   const { header, compiled, record } = preludeFiles(directory, basis.family);
   const permission = { name: "read", path: dirname(library) } as const;
   if (Deno.permissions.querySync(permission).state !== "granted") return [];
@@ -120,18 +129,21 @@ function isOfSystem(error: unknown): error is Error {
 /**
  * Precompiles the language's headers beside a host library, unless they are up to date. A failure is
  * a warning: kernels then take longer to compile.
+ *
+ * @param options Of the compiler, beyond the flags of all kernels.
  */
 export async function precompilePrelude(
   { command, family, identity: version }: CppCompiler,
   tree: SourceTree,
   library: { readonly path: string; readonly architectures: string },
+  options: readonly string[],
   settings: BuildSettings,
 ): Promise<void> {
   const names = tree.files.filter((file) => file.startsWith(`${HOST_HEADERS}/`))
     .map((file) => file.slice(HOST_HEADERS.length + 1));
   if (!KERNEL_HEADERS.every((name) => names.includes(name))) return;
   const start = performance.now();
-  const directory = preludeDirectory(library.path);
+  const directory = preludeDirectory(library.path, options);
   const { header, compiled, record } = preludeFiles(directory, family);
   const language = join(tree.directory, HOST_HEADERS);
   try {
@@ -139,12 +151,12 @@ export async function precompilePrelude(
       command,
       family,
       version,
-      flags: kernelFlags(family, library.architectures),
+      flags: [...kernelFlags(family, library.architectures), ...options],
       ambient: ambientSettings(settings.environment),
       language,
       digest: await headersDigest(language, names),
     };
-    if (!settings.force && preludeArguments(library.path, basis).length > 0) return;
+    if (!settings.force && preludeArguments(directory, library.path, basis).length > 0) return;
     await removeIfPresent(record);
     await Deno.mkdir(directory, { recursive: true });
     await installText(header, KERNEL_HEADERS.map((name) => `#include <${name}>\n`).join(""));

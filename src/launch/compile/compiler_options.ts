@@ -9,6 +9,12 @@
  */
 
 import { printableText } from "../../ffi/arguments.ts";
+import {
+  VECTOR_SETS,
+  vectorFlags,
+  type VectorSet,
+  vectorSets,
+} from "../../ffi/build/vector_sets.ts";
 import { absolutePath } from "../../ffi/granted_environment.ts";
 import type { CompileInputs } from "./compiler.ts";
 
@@ -153,6 +159,16 @@ const RULES: readonly Rule[] = [
     value: /^(?:off|on|fast)$/,
     host: same,
     nvrtc: (value) => [`--fmad=${value !== "off"}`],
+  },
+  {
+    shown: `--host-vectors=${VECTOR_SETS.join("|")}`,
+    form: /^--host-vectors$/,
+    // Another set's instructions would end the process.
+    get value() {
+      return new RegExp(`^(?:${vectorSets().join("|")})$`);
+    },
+    host: (value) => vectorFlags(value as VectorSet),
+    nvrtc: nothing,
   },
   {
     shown: "--fmad=true|false",

@@ -25,7 +25,7 @@ import {
   targetMacros,
 } from "./compiler.ts";
 import { type CompiledFiles, readHostDiagnostics } from "./host_diagnostics.ts";
-import { type HostRun, runHostProgram, withCompileDirectory } from "./host_directory.ts";
+import { runHostProgram, withCompileDirectory } from "./host_directory.ts";
 import { loweredName, sealedImage, wrapperText } from "./host_image.ts";
 import { dependencyFlags, hostOptions, includedFiles, untrackedFiles } from "./host_options.ts";
 import { statOf } from "./files.ts";
@@ -152,11 +152,12 @@ export class HostCompiler implements Compiler {
     const { version, headers, flags } = toolchain;
     // Names of headers may begin with ../, and stay inside.
     const outwards = [...request.headers.keys()].map((name) => name.split("../").length - 1);
+    const { directories, flags: options } = hostOptions(request);
     const files: CompiledFiles = {
       directory,
       headers: join(directory, "headers", ...Array(Math.max(0, ...outwards)).fill("in")),
       language: headers.directory,
-      prelude: preludeDirectory(path),
+      prelude: preludeDirectory(path, options),
     };
     const context = readSource(request.source, {
       ...targetMacros(request.target, request.defines),
@@ -165,7 +166,6 @@ export class HostCompiler implements Compiler {
     const source = join(directory, "source.cpp");
     const image = join(directory, "kernels");
     await Deno.mkdir(files.headers, { recursive: true });
-    const { directories, flags: options } = hostOptions(request);
     const texts = [
       ...libraryHeaders(context, directories),
       ...request.headers,
@@ -177,23 +177,30 @@ export class HostCompiler implements Compiler {
       await Deno.mkdir(dirname(place), { recursive: true });
       await Deno.writeTextFile(place, name === "" ? wrapperText(request, text) : text);
     }
-    const run = await this.#run(toolchain, request, (first) => [
-      ...flags,
-      ...first,
-      // Faults name files as the program does, and the language's headers like the system's.
-      `-fdebug-prefix-map=${directory}=.`,
-      `-fdebug-prefix-map=${files.headers}/=`,
-      `-fdebug-prefix-map=${files.language}=/usr/include`,
-      `-I${files.headers}`,
-      // Before a toolkit's own headers.
-      `-I${files.language}`,
-      ...[...request.defines].map(([name, value]) => `-D${name}=${value}`),
-      ...options,
-      source,
-      ...kernelLinkFlags(path),
-      ...["-o", image],
-      ...dependencyFlags(files, request),
-    ], (args) => runHostProgram(this.#library, toolchain.program, args, directory, signal));
+    const start = (prelude: readonly string[]) => {
+      const args = [
+        ...flags,
+        ...prelude,
+        // Faults name files as the program does, and the language's headers like the system's.
+        `-fdebug-prefix-map=${directory}=.`,
+        `-fdebug-prefix-map=${files.headers}/=`,
+        `-fdebug-prefix-map=${files.language}=/usr/include`,
+        `-I${files.headers}`,
+        // Before a toolkit's own headers.
+        `-I${files.language}`,
+        ...[...request.defines].map(([name, value]) => `-D${name}=${value}`),
+        ...options,
+        source,
+        ...kernelLinkFlags(path),
+        ...["-o", image],
+        ...dependencyFlags(files, request),
+      ];
+      return runHostProgram(this.#library, toolchain.program, args, directory, signal);
+    };
+    const prelude = this.#preludeFor(toolchain, request, options);
+    let run = await start(prelude);
+    // Messages are then the same in every case.
+    if (prelude.length > 0 && !(run.success && run.output === "")) run = await start([]);
     if (run.signal !== null) {
       throw new CompilerUnavailableError(
         `Cannot compile ${request.name} as ${version.label} was ended by ${run.signal}` +
@@ -218,33 +225,25 @@ export class HostCompiler implements Compiler {
     };
   }
 
-  /**
-   * Runs the compiler, with the precompiled header where that cannot change the result. A run that
-   * fails or prints anything is repeated without: messages are then the same in every case.
-   */
-  async #run(
+  /** The arguments for the precompiled header, where that cannot change the result. */
+  #preludeFor(
     { program, version: { version, family }, headers }: Toolchain,
-    { options, headers: own, defines }: CompileRequest,
-    args: (first: readonly string[]) => readonly string[],
-    start: (args: readonly string[]) => Promise<HostRun>,
-  ): Promise<HostRun> {
+    { headers: own, defines }: CompileRequest,
+    options: readonly string[],
+  ): readonly string[] {
     const { path, build } = this.#library;
     // A header of the request may hide one of the system. g++ notices macros that the precompiled
     // header depends on; clang++ does not.
-    const isPlain = options.length === 0 && own.size === 0 &&
-      (family === "gcc" || defines.size === 0);
-    const prelude = !isPlain ? [] : preludeArguments(path, {
+    if (own.size > 0 || (family !== "gcc" && defines.size > 0)) return [];
+    return preludeArguments(preludeDirectory(path, options), path, {
       command: program.command,
       family,
       version,
-      flags: kernelFlags(family, build.architectures),
+      flags: [...kernelFlags(family, build.architectures), ...options],
       ambient: ambientSettings(this.#readerNow()),
       language: headers.directory,
       digest: headers.digest,
     });
-    const first = await start(args(prelude));
-    if (prelude.length === 0 || (first.success && first.output === "")) return first;
-    return await start(args([]));
   }
 }
 

@@ -102,7 +102,7 @@ async function sweep(parent: string): Promise<void> {
   }
 }
 
-export interface HostRun {
+interface HostRun {
   readonly success: boolean;
   readonly signal: Deno.Signal | null;
   /** Its output, errors first. */

@@ -161,6 +161,9 @@ export function requireRun(path: string): void {
   );
 }
 
+/** The digests of this process: the package does not change while it runs. */
+const digests = new Map<string, Promise<string>>();
+
 export interface HostHeaders {
   readonly directory: string;
   readonly digest: string;
@@ -190,8 +193,13 @@ export async function openHostHeaders(
         `--allow-read=${directory}`,
     );
   }
-  const names = files.map((file) => file.slice(HOST_HEADERS.length + 1));
-  return { directory, digest: await headersDigest(directory, names) };
+  const key = `${root.href} ${directory}`;
+  const known = digests.get(key);
+  if (known !== undefined) return { directory, digest: await known };
+  const digest = headersDigest(directory, files.map((file) => file.slice(HOST_HEADERS.length + 1)));
+  digests.set(key, digest);
+  digest.catch(() => digests.delete(key));
+  return { directory, digest: await digest };
 }
 
 /** Fetches the headers to a directory of the cache; a note there lists the complete files. */

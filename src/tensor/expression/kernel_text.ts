@@ -20,8 +20,8 @@ import TERNARY from "../../../csrc/kernels/tensor/ternary.cuh" with { type: "tex
 import TERNARY_MATMUL from "../../../csrc/kernels/tensor/ternary_matmul.cuh" with { type: "text" };
 import type { DType } from "../../memory/dtype.ts";
 import { vectorDeclarations } from "./operations.ts";
-import type { VectorSet } from "../../hardware/environment.ts";
-import { hostVectors, vectorMacros } from "./vector_set.ts";
+import type { VectorSet } from "../../ffi/build/vector_sets.ts";
+import { hostVectors } from "./vector_set.ts";
 
 const TEMPLATES = {
   map: [MAP],
@@ -70,38 +70,12 @@ export function signatureOf({ name, parameters }: KernelText): string {
   return `${name}(${parameters.join(", ")})`;
 }
 
-/**
- * A kernel. A copy inlined into the host device's loop over threads would take as long to compile
- * again, and its products would be contracted, because that loop is compiled with other options.
- */
-function kernelOf(text: KernelText, body: string): string {
-  return `extern "C" __global__ __attribute__((noinline)) void ${
-    signatureOf(text)
-  } {\n${body}\n}\n`;
-}
-
-/**
- * A kernel that calls a function with the instructions of `element.cuh`. clang++ inlines kernels in
- * spite of the attribute, into a loop without these instructions.
- */
-function wideKernel(text: KernelText): string[] {
-  const { name, parameters, body } = text;
-  const names = parameters.map((parameter) => /\w+$/.exec(parameter)![0]);
-  return [
-    `static __device__ __attribute__((noinline)) void ${name}_body(${
-      parameters.join(", ")
-    }) {\n${body}\n}`,
-    "#if defined(__clang__)\n#pragma clang attribute pop\n#endif",
-    kernelOf(text, `  ${name}_body(${names.join(", ")});`),
-  ];
-}
-
 /** The whole source. */
 export function sourceOf(text: KernelText, form: KernelForm): string {
   const { dtypes, template, definitions = "", body } = text;
   const flags = [
     ...(form === "block" ? ["GS_BLOCK_FORM"] : []),
-    ...(form === "block" ? vectorMacros(text.vectors ?? hostVectors()) : []),
+    ...(form === "block" && (text.vectors ?? hostVectors()) === "portable" ? ["GS_PORTABLE"] : []),
     ...(dtypes.has("float16") ? ["GS_USES_FLOAT16"] : []),
     ...(dtypes.has("bfloat16") ? ["GS_USES_BFLOAT16"] : []),
     ...(dtypes.has("float8_e4m3") || dtypes.has("float8_e5m2") ? ["GS_USES_FLOAT8"] : []),
@@ -113,6 +87,6 @@ export function sourceOf(text: KernelText, form: KernelForm): string {
     ...vectorDeclarations(definitions + body),
     "using namespace gridstride::tensor;",
     definitions,
-    ...(flags.includes("GS_AVX512") ? wideKernel(text) : [kernelOf(text, body)]),
+    `extern "C" __global__ GS_SEPARATE void ${signatureOf(text)} {\n${body}\n}\n`,
   ].join("\n");
 }

@@ -238,6 +238,14 @@ Deno.test("cachedCompile() ends a shared compilation when its last request is ab
     const endings: AbortSignal[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
     const controllers = Array.from({ length: 3 }, () => new AbortController());
+    const joined = controllers.slice(0, 2).map(({ signal }) =>
+      new Promise<void>((resolve) => {
+        signal.addEventListener = (...args: Parameters<EventTarget["addEventListener"]>) => {
+          EventTarget.prototype.addEventListener.apply(signal, args);
+          resolve();
+        };
+      })
+    );
     const request = (controller: AbortController) =>
       cachedCompile(new CountingCompiler(), REQUEST, async (ending) => {
         endings.push(ending);
@@ -247,7 +255,8 @@ Deno.test("cachedCompile() ends a shared compilation when its last request is ab
     const [first, second] = controllers.slice(0, 2).map((one) =>
       request(one).catch((error) => error)
     );
-    while (endings.length === 0) await new Promise((resolve) => setTimeout(resolve));
+    // A request listens to its signal once it waits.
+    await Promise.all(joined);
     controllers[0]!.abort("first");
     assertEquals(await first, "first");
     assert(!endings[0]!.aborted);
