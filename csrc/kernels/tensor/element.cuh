@@ -32,8 +32,8 @@
 #pragma GCC optimize("fp-contract=off")
 #endif
 
-// GS_SEPARATE before a kernel: a second copy of it, in the host device's loop over threads, takes as
-// long to compile again.
+// GS_SEPARATE before a kernel: a second copy of it, in the host device's loop over threads, would
+// take as long to compile again.
 #if defined(__CUDASIM__) && !defined(__clang__)
 #define GS_SEPARATE __attribute__((noinline, noclone))
 #else
