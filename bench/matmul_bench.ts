@@ -1,11 +1,13 @@
 /**
- * Matrix products beside NumPy in the same run, where Python has it; PyTorch on a GPU.
+ * Matrix products beside NumPy in the same run, where Python has it; PyTorch on a GPU. Products of
+ * int8 are also beside products in registers, which are the limit of the processor.
  */
 
-import { matmul, uniform } from "../src/device/tensor.ts";
+import { full, matmul, uniform } from "../src/device/tensor.ts";
 import { device, ON_GPU } from "./support/bench_device.ts";
 import { measure, scaled } from "./support/measure.ts";
 import { startPeer } from "./support/peer_process.ts";
+import { measureProducts } from "./support/processor_limits.ts";
 
 const { stream } = device;
 
@@ -48,4 +50,29 @@ for (const [index, [m, n, k, isTransposed, dtype]] of SHAPES.entries()) {
       await runPeer(index, calls);
     });
   }
+}
+
+const INT8_EDGES = (ON_GPU ? EDGES : [512, 1024, 2048]).map((edge) => scaled(edge, 32));
+const runPyTorch = await startPeer(
+  "matmul.py",
+  INT8_EDGES.map((edge) => [edge, edge, edge, false, "torch.int8"]),
+);
+
+for (const [index, edge] of [...new Set(INT8_EDGES)].entries()) {
+  const [x, y] = [3, 5].map((value) => full([edge, edge], value, { device, dtype: "int8" }));
+  const options = { dtype: "int32" } as const;
+  using warm = matmul(x!, y!, options);
+  await warm.ready();
+  const group = `product of ${edge} x ${edge} and ${edge} x ${edge} int8`;
+  const calls = Math.max(1, Math.round(scaled(2 ** (ON_GPU ? 36 : 30), 1) / edge ** 3));
+  const [bytes, operations] = [6 * edge ** 2, 2 * edge ** 3];
+  const baseline = !measureProducts(group);
+  measure("matmul()", { group, baseline, calls, bytes, operations }, () => {
+    for (let i = 0; i < calls; i++) matmul(x!, y!, options).dispose();
+    stream.doneSync();
+  });
+  if (runPyTorch === undefined) continue;
+  measure("PyTorch", { group, calls, operations }, async () => {
+    await runPyTorch(index, calls);
+  });
 }

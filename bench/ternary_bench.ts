@@ -1,12 +1,15 @@
 /**
- * Products with ternary weights: of one row, which reads the weights once, and of many. The bytes are
- * those of the packed weights.
+ * Products with ternary weights. The baseline of one row, whose bytes are those of the packed weights,
+ * is a read of as many bytes; that of several rows are products of 8-bit integers in registers. PyTorch
+ * multiplies without packing.
  */
 
 import { type Tensor, tensor, zeros } from "../src/device/tensor.ts";
 import { ternaryMatmul, TernaryWeights } from "../src/device/ternary.ts";
-import { device } from "./support/bench_device.ts";
+import { device, ON_GPU } from "./support/bench_device.ts";
 import { measure, scaled } from "./support/measure.ts";
+import { startPeer } from "./support/peer_process.ts";
+import { measureProducts, measureRead } from "./support/processor_limits.ts";
 
 const { stream } = device;
 const WIDE = scaled(8192, 64);
@@ -15,11 +18,16 @@ const NARROW = scaled(2560, 64);
 /** Rows of activations, rows and columns of weights. */
 const SHAPES = [
   [1, 2 * WIDE, WIDE],
-  [16, NARROW, NARROW],
-  [512, NARROW, NARROW],
+  ...[8, 64, 512].map((m) => [m, NARROW, NARROW] as const),
 ] as const;
 
-for (const [m, n, k] of SHAPES) {
+const DTYPE = ON_GPU ? "bfloat16" : "float32";
+const runPyTorch = await startPeer(
+  "matmul.py",
+  SHAPES.map((shape) => [...shape, true, `torch.${DTYPE}`]),
+);
+
+for (const [index, [m, n, k]] of SHAPES.entries()) {
   const codes = zeros([n, k], { device, dtype: "int8" }).add(1) as Tensor as Tensor<"int8">;
   const scale = tensor(1, { device }) as Tensor as Tensor<"float32">;
   const weights = TernaryWeights.from({ codes, scale });
@@ -27,8 +35,15 @@ for (const [m, n, k] of SHAPES) {
   await ternaryMatmul(q, weights).ready();
   const calls = scaled(4, 1);
   const group = `ternary ${m} × ${n} × ${k}`;
-  measure("ternaryMatmul", { group, baseline: true, calls, bytes: n * k / 4 }, () => {
+  const bytes = n * k / 4;
+  if (m === 1) measureRead(group, bytes);
+  const baseline = m > 1 && !measureProducts(group);
+  measure("ternaryMatmul", { group, baseline, calls, bytes, operations: 2 * m * n * k }, () => {
     for (let i = 0; i < calls; i++) ternaryMatmul(q, weights).dispose();
     stream.doneSync();
+  });
+  if (runPyTorch === undefined) continue;
+  measure(`PyTorch ${DTYPE}`, { group, calls, operations: 2 * m * n * k }, async () => {
+    await runPyTorch(index, calls);
   });
 }

@@ -1,8 +1,9 @@
-"""Matrix products in NumPy, or in PyTorch on a GPU, beside bench/matmul_bench.ts and in the same run.
+"""Matrix products in NumPy or PyTorch beside bench/matmul_bench.ts and bench/ternary_bench.ts.
 
 usage: matmul.py SHAPES
 
-SHAPES is a JSON array of [m, n, k, transposed, dtype]. Prints a line when it is ready. For each line
+SHAPES is a JSON array of [m, n, k, transposed, dtype]; element types such as "torch.int8" are for
+PyTorch, which also takes the others if there is a GPU. Prints a line when it is ready. For each line
 "index calls" of its input it computes the product of that shape as often, and prints a line.
 """
 
@@ -23,10 +24,11 @@ def in_numpy(m, n, k, transposed, dtype):
 
 
 def in_pytorch(torch, m, n, k, transposed, dtype):
-    options = {"device": "cuda", "dtype": getattr(torch, dtype)}
-    x = torch.rand(m, k, **options)
-    y = torch.rand(n, k, **options).t() if transposed else torch.rand(k, n, **options)
-    return lambda: x @ y
+    own = getattr(torch, dtype.removeprefix("torch."))
+    rand = lambda *shape: torch.rand(*shape, device="cuda" if on_gpu else "cpu").mul(100).to(own)
+    x = rand(m, k)
+    y = rand(n, k).t() if transposed else rand(k, n)
+    return lambda: torch._int_mm(x, y) if own == torch.int8 else x @ y
 
 
 try:
@@ -34,10 +36,14 @@ try:
 
     on_gpu = torch.cuda.is_available()
 except ImportError:
+    torch = None
     on_gpu = False
 if on_gpu:
     wait = torch.cuda.synchronize
-work = [in_pytorch(torch, *shape) if on_gpu else in_numpy(*shape) for shape in shapes]
+work = [
+    in_pytorch(torch, *shape) if on_gpu or shape[-1].startswith("torch.") else in_numpy(*shape)
+    for shape in shapes
+]
 print("ready", flush=True)
 for line in sys.stdin:
     index, calls = map(int, line.split())

@@ -16,7 +16,7 @@ import {
   measureFirstLaunches,
   measureFirstOwnTime,
 } from "./first_calls.ts";
-import { formatBandwidth, formatComparison, formatDuration } from "./formats.ts";
+import { formatComparison, formatDuration, formatRates } from "./formats.ts";
 import { formatReached, type GoalOutcome } from "./goals.ts";
 import { kernelGoals } from "./kernel_goals.ts";
 import { launchGoals } from "./launch_goals.ts";
@@ -57,12 +57,12 @@ async function measureProcessorPeers(): Promise<readonly Peer[]> {
 function describeGroup(figures: readonly ComparedFigure[]): string {
   const [{ area, group }] = figures as [ComparedFigure];
   const table = textTable(
-    ["", "per call", "fastest", "bandwidth", "against baseline"],
+    ["", "per call", "fastest", "rate", "against baseline"],
     figures.map((figure) => [
       figure.title,
       formatDuration(figure.nanoseconds),
       formatDuration(figure.fastest),
-      figure.bytesPerSecond === null ? "" : formatBandwidth(figure.bytesPerSecond),
+      formatRates(figure),
       formatComparison(figure),
     ]),
     "<>>>>",
@@ -108,6 +108,6 @@ for (const [subject, outcomes] of Object.entries(goals)) {
   if (outcomes.length > 0) console.log(describeGoals(subject, outcomes));
 }
 console.log(
-  "\nper call: what three quarters of the samples took at most. against baseline: bandwidth in " +
-    "percent, or time.",
+  "\nper call: what three quarters of the samples took at most. against baseline: bandwidth or " +
+    "operations in percent, or time.",
 );

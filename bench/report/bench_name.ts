@@ -14,10 +14,12 @@ export interface BenchWork {
   readonly calls: number;
   /** How many bytes are read and written each time; `null` where bytes are not the point. */
   readonly bytes: number | null;
+  /** How many multiplications and additions, where they are the point. */
+  readonly operations?: number;
 }
 
 const UNITS = ["B", "KiB", "MiB", "GiB"] as const;
-const NAME = /^(.*?)(?: ×(\d+))?(?: \[(\d+) (B|KiB|MiB|GiB)\])?$/;
+const NAME = /^(.*?)(?: ×(\d+))?(?: \[(\d+) (B|KiB|MiB|GiB)\])?(?: \[(\d+) operations\])?$/;
 
 /** A size in the largest binary unit that divides it. */
 export function exactBytes(bytes: number): string {
@@ -31,7 +33,7 @@ export function exactBytes(bytes: number): string {
  *
  * @throws {RangeError} If the calls or bytes are no counts.
  */
-export function benchName({ title, calls, bytes }: BenchWork): string {
+export function benchName({ title, calls, bytes, operations }: BenchWork): string {
   if (!Number.isSafeInteger(calls) || calls < 1) {
     throw new RangeError(`Cannot name a benchmark as calls must be at least 1: it is ${calls}`);
   }
@@ -39,16 +41,20 @@ export function benchName({ title, calls, bytes }: BenchWork): string {
     throw new RangeError(`Cannot name a benchmark as bytes must be at least 0: it is ${bytes}`);
   }
   const repeated = calls === 1 ? "" : ` ×${calls}`;
-  return `${title}${repeated}${bytes === null ? "" : ` [${exactBytes(bytes)}]`}`;
+  const size = bytes === null ? "" : ` [${exactBytes(bytes)}]`;
+  return `${title}${repeated}${size}${
+    operations === undefined ? "" : ` [${operations} operations]`
+  }`;
 }
 
 /** What a benchmark's name says. */
 export function readBenchName(name: string): BenchWork {
-  const [, title, calls, size, unit] = NAME.exec(name)!;
+  const [, title, calls, size, unit, operations] = NAME.exec(name)!;
   const factor = 1024 ** UNITS.findIndex((known) => known === unit);
   return {
     title: title!,
     calls: calls === undefined ? 1 : Number(calls),
     bytes: size === undefined ? null : Number(size) * factor,
+    ...(operations === undefined ? {} : { operations: Number(operations) }),
   };
 }

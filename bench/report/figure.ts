@@ -18,6 +18,8 @@ export interface Figure {
   readonly baseline: boolean;
   /** Bytes that a call reads and writes; `null` where they are not the point. */
   readonly bytes: number | null;
+  /** Multiplications and additions of a call, where they are the point. */
+  readonly operations?: number;
   /** How often it was timed. */
   readonly samples: number;
   /** What three quarters of the samples took at most: the figure that is quoted. */
@@ -34,10 +36,14 @@ export interface Figure {
 export interface ComparedFigure extends Figure {
   /** Bytes per second; `null` where bytes are not the point. */
   readonly bytesPerSecond: number | null;
+  /** Operations per second; `null` where they are not the point. */
+  readonly operationsPerSecond: number | null;
   /** Its time by the baseline's; `null` for the baseline, and where there is none. */
   readonly relativeTime: number | null;
   /** Its bandwidth by the baseline's; `null` where one of them has none. */
   readonly relativeBandwidth: number | null;
+  /** Its operations per second by the baseline's; `null` where one of them has none. */
+  readonly relativeOperations: number | null;
 }
 
 interface BenchJson {
@@ -67,13 +73,14 @@ export function readBenchJson(json: string): Figure[] {
   return benches.map(({ origin, group, name, baseline, results }) => {
     const timing = results[0]?.ok;
     if (timing === undefined) throw new Error(`The benchmark ${JSON.stringify(name)} failed`);
-    const { title, calls, bytes } = readBenchName(name);
+    const { title, calls, bytes, ...work } = readBenchName(name);
     return {
       area: areaOf(origin),
       group: group ?? "",
       title,
       baseline,
       bytes,
+      ...work,
       samples: timing.n,
       nanoseconds: timing.p75 / calls,
       fastest: timing.min / calls,
@@ -83,9 +90,11 @@ export function readBenchJson(json: string): Figure[] {
   });
 }
 
-function bandwidthOf({ bytes, nanoseconds }: Figure): number | null {
-  return bytes === null ? null : bytes / nanoseconds * 1e9;
-}
+const perSecond = (amount: number | null | undefined, { nanoseconds }: Figure) =>
+  amount == null ? null : amount / nanoseconds * 1e9;
+
+const ratio = (own: number | null, limit: number | null) =>
+  own === null || limit === null ? null : own / limit;
 
 /** Compares each figure with the baseline of its group. */
 export function compareFigures(figures: readonly Figure[]): ComparedFigure[] {
@@ -95,13 +104,17 @@ export function compareFigures(figures: readonly Figure[]): ComparedFigure[] {
   );
   return figures.map((figure) => {
     const baseline = figure.baseline ? undefined : baselines.get(key(figure));
-    const bytesPerSecond = bandwidthOf(figure);
-    const limit = baseline === undefined ? null : bandwidthOf(baseline);
+    const bytesPerSecond = perSecond(figure.bytes, figure);
+    const operationsPerSecond = perSecond(figure.operations, figure);
+    const limit = (amount: "bytes" | "operations") =>
+      baseline === undefined ? null : perSecond(baseline[amount], baseline);
     return {
       ...figure,
       bytesPerSecond,
+      operationsPerSecond,
       relativeTime: baseline === undefined ? null : figure.nanoseconds / baseline.nanoseconds,
-      relativeBandwidth: bytesPerSecond === null || limit === null ? null : bytesPerSecond / limit,
+      relativeBandwidth: ratio(bytesPerSecond, limit("bytes")),
+      relativeOperations: ratio(operationsPerSecond, limit("operations")),
     };
   });
 }

@@ -20,6 +20,14 @@ export function formatBandwidth(bytesPerSecond: number): string {
     : `${formatNumber(bytesPerSecond / 1e9)} GB/s`;
 }
 
+/** The bandwidth of a figure, and its operations per second. */
+export function formatRates({ bytesPerSecond, operationsPerSecond }: ComparedFigure): string {
+  return [
+    ...(bytesPerSecond === null ? [] : [formatBandwidth(bytesPerSecond)]),
+    ...(operationsPerSecond === null ? [] : [`${formatNumber(operationsPerSecond / 1e9)} Gop/s`]),
+  ].join(", ");
+}
+
 /** Three digits, and no exponent for numbers that people read. */
 export function formatNumber(value: number): string {
   return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
@@ -30,9 +38,10 @@ export function formatPercent(share: number): string {
   return `${(share * 100).toFixed(1)} %`;
 }
 
-/** How a figure compares with its group's baseline: in bandwidth where both have one, else time. */
+/** How a figure compares with its group's baseline: in operations or bandwidth, else time. */
 export function formatComparison(figure: ComparedFigure): string {
   if (figure.baseline) return "baseline";
-  if (figure.relativeBandwidth !== null) return formatPercent(figure.relativeBandwidth);
+  const share = figure.relativeOperations ?? figure.relativeBandwidth;
+  if (share !== null) return formatPercent(share);
   return figure.relativeTime === null ? "" : `${formatNumber(figure.relativeTime)} ×`;
 }

@@ -13,6 +13,7 @@ import {
   formatDuration,
   formatNumber,
   formatPercent,
+  formatRates,
 } from "./formats.ts";
 import type { GpuReport, MeasuredDevice } from "./gpu_report.ts";
 import { formatReached, type GoalOutcome } from "./goals.ts";
@@ -82,7 +83,7 @@ function figureRow(figure: ComparedFigure, peakBandwidth: number | null): string
     formatDuration(figure.fastest),
     String(figure.samples),
     bytes === null ? "" : exactBytes(bytes),
-    bytesPerSecond === null ? "" : formatBandwidth(bytesPerSecond),
+    formatRates(figure),
     formatComparison(figure),
     bytesPerSecond === null || peakBandwidth === null
       ? ""
@@ -94,7 +95,7 @@ function figureTable(figures: readonly ComparedFigure[], report: GpuReport): str
   const [{ area, group }] = figures as [ComparedFigure];
   // Only what stays on the device is bounded by its memory.
   const peak = area === "kernel" ? report.device?.peakBandwidth ?? null : null;
-  const header = ["", "per call", "fastest", "samples", "bytes", "bandwidth", "to baseline"];
+  const header = ["", "per call", "fastest", "samples", "bytes", "rate", "to baseline"];
   const rows = figures.map((figure) => figureRow(figure, peak));
   const columns = peak === null ? header.length : header.length + 1;
   return [
@@ -203,8 +204,8 @@ export function formatGpuReport(report: GpuReport): string {
     ...(report.figures.length === 0 ? [] : [
       "## Figures",
       "",
-      "Per call: what three quarters of the samples took at most. To baseline: bandwidth in percent, " +
-      "or time.",
+      "Per call: what three quarters of the samples took at most. To baseline: bandwidth or operations " +
+      "in percent, or time.",
       "",
       ...groupFigures(report.figures).flatMap((group) => figureTable(group, report)),
     ]),

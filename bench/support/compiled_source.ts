@@ -38,7 +38,7 @@ export async function compiledSource(name: string): Promise<string> {
     ...flags,
     `-I${new URL("csrc", ROOT).pathname}`,
     source.pathname,
-    ...["-o", unfinished, "-ldl"],
+    ...["-o", unfinished, "-ldl", "-pthread"],
   ]);
   if (!success) throw new Error(`Cannot compile ${source.pathname}: ${stderr}`);
   await Deno.rename(unfinished, library);

@@ -28,15 +28,17 @@ export interface MeasureOptions {
   readonly calls?: number;
   /** Bytes that one call reads and writes. */
   readonly bytes?: number;
+  /** Multiplications and additions of one call. */
+  readonly operations?: number;
 }
 
 function declare(
   title: string,
-  { group, baseline = false, calls = 1, bytes }: MeasureOptions,
+  { group, baseline = false, calls = 1, bytes, ...work }: MeasureOptions,
   fn: (bench: Deno.BenchContext) => void | Promise<void>,
 ): void {
   Deno.bench({
-    name: benchName({ title, calls, bytes: bytes ?? null }),
+    name: benchName({ title, calls, bytes: bytes ?? null, ...work }),
     group,
     baseline,
     ...(QUICK ? { n: 1, warmup: 0 } : {}),

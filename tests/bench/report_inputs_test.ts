@@ -10,7 +10,12 @@ import {
   overlapShare,
   readBenchJson,
 } from "../../bench/report/figure.ts";
-import { formatBandwidth, formatComparison, formatDuration } from "../../bench/report/formats.ts";
+import {
+  formatBandwidth,
+  formatComparison,
+  formatDuration,
+  formatRates,
+} from "../../bench/report/formats.ts";
 import { readGpuDescription, readLoadSamples } from "../../bench/report/nvidia_smi.ts";
 
 Deno.test("readBenchName() reads the names that benchName() makes", () => {
@@ -19,6 +24,7 @@ Deno.test("readBenchName() reads the names that benchName() makes", () => {
     [{ title: "add float32", calls: 10, bytes: 768 * 2 ** 20 }, "add float32 ×10 [768 MiB]"],
     [{ title: "nothing", calls: 2, bytes: 0 }, "nothing ×2 [0 B]"],
     [{ title: "odd", calls: 1, bytes: 1025 }, "odd [1025 B]"],
+    [{ title: "p", calls: 2, bytes: 1024, operations: 99 }, "p ×2 [1 KiB] [99 operations]"],
     [{ title: "a ×b [c]", calls: 1, bytes: null }, "a ×b [c]"],
   ];
   for (const [work, name] of works) {
@@ -55,15 +61,26 @@ Deno.test("compareFigures() compares with the baseline of the same area and grou
     figure(8, { bytes: 16 }),
     figure(8, { group: "alone", bytes: 16 }),
     figure(8, { area: "other area" }),
+    figure(2, { group: "products", baseline: true, bytes: 8, operations: 20 }),
+    figure(4, { group: "products", bytes: 8, operations: 10 }),
   ]);
   assertEquals(
     compared.map((each) => [each.bytesPerSecond, each.relativeTime, formatComparison(each)]),
-    [[2e9, null, "baseline"], [null, 2, "2.00 ×"], [2e9, 2, "100.0 %"], [2e9, null, ""], [
-      null,
-      null,
-      "",
-    ]],
+    [
+      [2e9, null, "baseline"],
+      [null, 2, "2.00 ×"],
+      [2e9, 2, "100.0 %"],
+      [2e9, null, ""],
+      [
+        null,
+        null,
+        "",
+      ],
+      [4e9, null, "baseline"],
+      [2e9, 2, "25.0 %"],
+    ],
   );
+  assertEquals(formatRates(compared.at(-1)!), "2.00 GB/s, 2.50 Gop/s");
 });
 
 Deno.test("figureOf() takes its figures from samples in any order", () => {

@@ -1,0 +1,144 @@
+// Limits of the processor: products of 8-bit integers in registers, and reads of memory.
+//
+// Each thread runs the same loop. The products are of unsigned by signed elements, by the widest
+// instruction for vectors: vpdpbusd; else vpmaddubsw and vpaddw; else products of 16-bit vectors.
+// Tiles (AMX) are not among them; PyTorch uses these and may exceed the limit.
+#include <pthread.h>
+#include <stdint.h>
+
+#define BENCH_API extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+constexpr int most_threads = 1024;
+constexpr int accumulators = 10;
+
+struct Job {
+  void (*work)(const Job& job);
+  int64_t rounds;
+  const char* from;
+  int64_t bytes;
+};
+
+void* start(void* job) {
+  const Job& own = *static_cast<Job*>(job);
+  own.work(own);
+  return nullptr;
+}
+
+// Runs the jobs; returns 0, or the error of a thread that does not start.
+int32_t on_threads(Job* jobs, int32_t threads) {
+  pthread_t started[most_threads];
+  int32_t status = 0;
+  int32_t count = 0;
+  while (count < threads && status == 0) {
+    status = pthread_create(&started[count], nullptr, start, &jobs[count]);
+    if (status == 0) count++;
+  }
+  for (int32_t i = 0; i < count; i++) pthread_join(started[i], nullptr);
+  return status;
+}
+
+#if defined(__x86_64__)
+
+typedef int64_t V512 __attribute__((vector_size(64)));
+typedef int64_t V256 __attribute__((vector_size(32)));
+
+__attribute__((target("avx512f,avx512vnni"))) void products_512(const Job& job) {
+  V512 sums[accumulators] = {};
+  const V512 x = {1, 2, 3};
+  for (int64_t round = 0; round < job.rounds; round++) {
+#pragma GCC unroll 16
+    for (int i = 0; i < accumulators; i++) {
+      asm volatile("vpdpbusd %1, %1, %0" : "+v"(sums[i]) : "v"(x));
+    }
+  }
+}
+
+__attribute__((target("avx2"))) void products_256(const Job& job) {
+  V256 sums[accumulators] = {};
+  const V256 x = {1, 2, 3};
+  for (int64_t round = 0; round < job.rounds; round++) {
+#pragma GCC unroll 16
+    for (int i = 0; i < accumulators; i++) {
+      V256 pairs;
+      asm volatile("vpmaddubsw %2, %2, %1\n\tvpaddw %1, %0, %0"
+                   : "+x"(sums[i]), "=&x"(pairs)
+                   : "x"(x));
+    }
+  }
+}
+
+#endif
+
+void products_128(const Job& job) {
+  typedef int16_t Shorts __attribute__((vector_size(16)));
+  Shorts sums[accumulators] = {};
+  Shorts x = {1, 2, 3};
+  for (int64_t round = 0; round < job.rounds; round++) {
+#pragma GCC unroll 16
+    for (int i = 0; i < accumulators; i++) {
+      // Otherwise all products are one.
+#if defined(__x86_64__)
+      asm volatile("" : "+x"(x));
+#else
+      asm volatile("" : "+w"(x));
+#endif
+      sums[i] += x * x;
+    }
+  }
+  asm volatile("" : : "m"(sums));
+}
+
+// Clones with wider registers where the compiler makes them.
+#if defined(__x86_64__) && !defined(__clang__)
+__attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+void read(const Job& job) {
+  typedef int64_t Line __attribute__((vector_size(64), aligned(1)));
+  Line sums[4] = {};
+  for (int64_t at = 0; at + 256 <= job.bytes; at += 256) {
+    for (int i = 0; i < 4; i++) sums[i] += *reinterpret_cast<const Line*>(job.from + at + 64 * i);
+  }
+  asm volatile("" : : "m"(sums));
+}
+
+}  // namespace
+
+// Elements of a vector of products.
+BENCH_API int32_t bench_product_lanes(void) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512vnni")) return 64;
+  if (__builtin_cpu_supports("avx2")) return 32;
+#endif
+  return 8;
+}
+
+// Each thread multiplies and adds 10 vectors `rounds` times.
+BENCH_API int32_t bench_products(int32_t threads, double rounds) {
+  if (threads < 1 || threads > most_threads) return -1;
+  auto work = products_128;
+#if defined(__x86_64__)
+  const int32_t lanes = bench_product_lanes();
+  if (lanes == 64) work = products_512;
+  if (lanes == 32) work = products_256;
+#endif
+  Job jobs[most_threads];
+  for (int32_t i = 0; i < threads; i++) {
+    jobs[i] = {work, static_cast<int64_t>(rounds), nullptr, 0};
+  }
+  return on_threads(jobs, threads);
+}
+
+// Each thread reads a part of the memory at an address.
+BENCH_API int32_t bench_read(int32_t threads, double address, double bytes) {
+  if (threads < 1 || threads > most_threads) return -1;
+  const auto* const from = reinterpret_cast<const char*>(static_cast<uintptr_t>(address));
+  const auto all = static_cast<int64_t>(bytes);
+  Job jobs[most_threads];
+  for (int32_t i = 0; i < threads; i++) {
+    const int64_t begin = all * i / threads;
+    jobs[i] = {read, 0, from + begin, all * (i + 1) / threads - begin};
+  }
+  return on_threads(jobs, threads);
+}
