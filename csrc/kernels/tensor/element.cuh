@@ -214,6 +214,19 @@ __device__ __forceinline__ float rounded(float value) {
   return load(store<T>(value));
 }
 
+// The number of a 16-bit format after x in the direction of y.
+template <typename T>
+__device__ __forceinline__ float next_after(float x, float y) {
+  if (!(x < y || x > y)) return x == y ? y : x + y;
+  T next = store<T>(x);
+  unsigned short bits;
+  __builtin_memcpy(&bits, &next, sizeof bits);
+  const int least = y < 0.0f ? 0x8001 : 1;
+  bits = static_cast<unsigned short>(x == 0.0f ? least : bits + ((x < y) == (x > 0.0f) ? 1 : -1));
+  __builtin_memcpy(&next, &bits, sizeof bits);
+  return load(next);
+}
+
 // Rounds to the 10 explicit bits of TF32, ties to even. Infinity and NaN stay.
 __device__ __forceinline__ float round_tf32(float value) {
   const unsigned int bits = __float_as_uint(value);

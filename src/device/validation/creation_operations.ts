@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { DType } from "../../memory/dtype.ts";
+import { type DType, isFloatDType } from "../../memory/dtype.ts";
 import {
   arange,
   fromTypedArray,
@@ -70,14 +70,22 @@ const like = (x: Tensor) => ({ device: x, dtype: x.dtype });
 
 /** An integer as an element of a type. */
 const element = ({ dtype }: Tensor, value: number) =>
-  (dtype.endsWith("int64") ? BigInt(value) : value) as never;
+  (dtype === "bool" ? value !== 0 : dtype.endsWith("int64") ? BigInt(value) : value) as never;
+
+/** A number as an element: integers are rounded down. */
+const stored = (dtype: DType, value: number) =>
+  dtype === "bool"
+    ? Number(value !== 0)
+    : isFloatDType(dtype)
+    ? rounded(dtype, value)
+    : Math.floor(value);
 
 const made = (run: (x: Tensor) => Tensor, at: (row: number, column: number) => number) =>
-  exact(run, (x) => x.map((row, i) => row.map((_, k) => at(i, k))));
+  exact(run, (x, dtype) => x.map((row, i) => row.map((_, k) => stored(dtype, at(i, k)))));
 
 /** A tensor of the positions in the first row. */
 const counting = (run: (x: Tensor, length: number) => Tensor, at: (k: number) => number) =>
-  exact((x) => run(x, x.shape[1]!), (x) => [x[0]!.map((_, k) => at(k))]);
+  exact((x) => run(x, x.shape[1]!), (x, dtype) => [x[0]!.map((_, k) => stored(dtype, at(k)))]);
 
 /** A tensor that goes to JavaScript or into the bytes of a file, and comes back. */
 const returned = (run: (x: Tensor) => Promise<Tensor>) => exact(run, (x) => x);
@@ -104,23 +112,23 @@ async function safetensorsOf(x: Tensor): Promise<Uint8Array> {
 export const CREATION_OPERATIONS: Readonly<Record<string, MatrixOperation>> = {
   zeros: made((x) => zeros(x.shape, like(x)), () => 0),
   ones: made((x) => ones(x.shape, like(x)), () => 1),
-  full: made((x) => full(x.shape, element(x, 42), like(x)), () => 42),
+  full: made((x) => full(x.shape, element(x, 40), like(x)), () => 40),
   eye: made(
     (x) => eye(x.shape[0]!, x.shape[1], { ...like(x), k: 1 }),
     (i, k) => Number(k === i + 1),
   ),
   arange: counting((x, length) => arange(3, 3 + length, 1, like(x)), (k) => 3 + k),
   "arange down": counting((x) => arange(100, 100 - x.shape[1]!, -1, like(x)), (k) => 100 - k),
-  linspace: {
-    ...counting((x, length) => linspace(1, (length + 1) / 2, length, like(x)), (k) => 1 + k / 2),
-    dtypes: FLOATS,
-  },
-  tensor: exact((x) => tensor([[1, 2], [3, 4]], like(x)), () => [[1, 2], [3, 4]]),
+  linspace: counting(
+    (x, length) => linspace(1, (length + 1) / 2, length, like(x)),
+    (k) => 1 + k / 2,
+  ),
+  tensor: exact((x) => tensor([[1, 0], [0, 1]], like(x)), () => [[1, 0], [0, 1]]),
   fromTypedArray: returned(async (x) =>
     fromTypedArray(await x.toArray() as never, x.shape, like(x))
   ),
-  loadNpy: returned(async (x) => await loadNpy(await npyBytesOf(x), { device: x })),
-  loadNpz: returned(async (x) => (await loadNpz(await npzOf(x), { device: x })).x!),
+  loadNpy: returned(async (x) => await loadNpy(await npyBytesOf(x), like(x))),
+  loadNpz: returned(async (x) => (await loadNpz(await npzOf(x), like(x))).x!),
   loadSafetensors: returned(async (x) =>
     (await loadSafetensors(await safetensorsOf(x), { device: x })).tensors.x!
   ),

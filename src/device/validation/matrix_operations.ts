@@ -5,6 +5,7 @@
  */
 
 import { type DType, DTYPES } from "../../memory/dtype.ts";
+import { arange } from "../../tensor/creation.ts";
 import { astype, clip, where } from "../../tensor/elementwise.ts";
 import { embedding, scatterAdd, take, takeAlongAxis } from "../../tensor/indexing.ts";
 import {
@@ -60,12 +61,17 @@ export interface MatrixOperation {
 }
 
 export const FLOATS: readonly DType[] = ["float64", "float32", "float16", "bfloat16"];
-const NUMBERS = DTYPES.filter((dtype) => dtype !== "bool" && !dtype.startsWith("float8"));
+/** The types that have an order: 8-bit floats are to be cast first. */
+export const ORDERED: readonly DType[] = DTYPES.filter((dtype) => !dtype.startsWith("float8"));
 
 export const exact = (
   run: MatrixOperation["run"],
   reference: MatrixOperation["reference"],
-): MatrixOperation => ({ dtypes: NUMBERS, bound: 0, run, reference });
+  dtypes = DTYPES,
+): MatrixOperation => ({ dtypes, bound: 0, run, reference });
+
+const ordered = (run: MatrixOperation["run"], reference: MatrixOperation["reference"]) =>
+  exact(run, reference, ORDERED);
 
 const floats = (
   bound: number,
@@ -112,8 +118,7 @@ const turned = (x: Matrix) => x[0]!.map((_, column) => x.map((row) => row[column
 
 /** Labels and positions: 0, 1, 2 and so on, as `int64`, one for each row. */
 function counted(x: Tensor): Tensor<"int64"> {
-  const first = x.slice([{}, 0]);
-  return cumulativeSum(astype(first.equal(first), "int64")).add(-1);
+  return arange(x.shape[0]!, undefined, 1, { device: x, dtype: "int64" });
 }
 
 /** The operations by name. */
@@ -171,39 +176,39 @@ export const MATRIX_OPERATIONS: Readonly<Record<string, MatrixOperation>> = {
     (row) => slope(row, 0),
   ),
   cumulativeSum: {
-    ...exact(
+    ...ordered(
       (x) => cumulativeSum(x, { axis: 1 }),
       (x) => x.map((row) => row.map((_, at) => total(row.slice(0, at + 1)))),
     ),
     bound: 64,
   },
-  sort: exact((x) => sort(x), (x) => x.map((row) => order(row).map((at) => row[at]!))),
-  argsort: exact((x) => argsort(x), (x) => x.map(order)),
-  topk: exact(
+  sort: ordered((x) => sort(x), (x) => x.map((row) => order(row).map((at) => row[at]!))),
+  argsort: ordered((x) => argsort(x), (x) => x.map(order)),
+  topk: ordered(
     (x) => topk(x, 5).values,
     (x) => x.map((row) => row.toSorted((a, b) => b - a).slice(0, 5)),
   ),
-  searchsorted: exact(
+  searchsorted: ordered(
     (x) => searchsorted(sort(x.at(0)), x.at(1)),
     ([first, second]) => [second!.map((value) => first!.filter((it) => it < value).length)],
   ),
-  unique: exact((x) => unique(x), (x) => [[...new Set(x.flat())].sort((a, b) => a - b)]),
+  unique: ordered((x) => unique(x), (x) => [[...new Set(x.flat())].sort((a, b) => a - b)]),
   nonzero: exact(
-    async (x) => (await nonzero(x.greater(1)))[1]!,
-    (x) => x.map((row) => [...row.keys()].filter((at) => row[at]! > 1)),
+    async (x) => (await nonzero(tril(x)))[1]!,
+    (x) => x.map((row, k) => [...row.keys()].filter((at) => at <= k && row[at] !== 0)),
   ),
   take: exact(
     (x) => take(x, counted(x).negative(), { axis: 0 }),
     (x) => x.map((_, at) => x.at(-at)!),
   ),
   takeAlongAxis: exact(
-    (x) => takeAlongAxis(x, argsort(x), { axis: 1 }),
+    (x) => takeAlongAxis(x, argsort(astype(x, "float64")), { axis: 1 }),
     (x) => x.map((row) => order(row).map((at) => row[at]!)),
   ),
   embedding: exact((x) => embedding(x, counted(x)), (x) => x),
-  scatterAdd: exact(
+  scatterAdd: ordered(
     (x) => scatterAdd(x, counted(x), x, { axis: 0 }),
-    (x) => x.map((row) => row.map((value) => 2 * value)),
+    (x, dtype) => x.map((row) => row.map((value) => dtype === "bool" ? value : 2 * value)),
   ),
   concat: exact((x) => concat([x, x], { axis: 1 }), (x) => x.map((row) => [...row, ...row])),
   stack: exact((x) => stack([x.at(0), x.at(1)]), (x) => x.slice(0, 2)),
@@ -226,12 +231,13 @@ export const MATRIX_OPERATIONS: Readonly<Record<string, MatrixOperation>> = {
   triu: exact((x) => triu(x), (x) => x.map((row, at) => row.map((it, k) => k >= at ? it : 0))),
   transpose: exact((x) => x.transpose(), turned),
   where: exact(
-    (x) => where(x.greater(1), x, 0),
-    (x) => x.map((row) => row.map((it) => it > 1 ? it : 0)),
+    (x) => where(astype(x, "bool"), x, flip(x, { axis: 1 })),
+    (x) => x.map((row) => row.map((it, at) => it !== 0 ? it : row.at(-1 - at)!)),
   ),
   clip: exact(
     (x) => clip(x, 1, 2),
     (x) => x.map((row) => row.map((it) => Math.min(Math.max(it, 1), 2))),
+    ORDERED.filter((dtype) => dtype !== "bool"),
   ),
   astype: exact((x) => astype(x, "float64"), (x) => x),
 };

@@ -10,6 +10,13 @@ import { narrowFromFloat32, widenToFloat32 } from "../../memory/element_bits.ts"
 /** A function of one or two elements in double precision. */
 type Reference = (x: number, y: number) => number;
 
+/** A function, the bound of its error in units of the last place, and where it holds. */
+export type NumericReference<F = (x: number, y: number, result: DType) => number> = readonly [
+  F,
+  number,
+  ((x: number) => boolean)?,
+];
+
 /** Abramowitz and Stegun 7.1.6, whose terms are all positive. */
 function erf(x: number): number {
   if (Math.abs(x) > 6) return Math.sign(x);
@@ -27,6 +34,9 @@ export function roundToEven(x: number): number {
 
 const gelu = (x: number) => 0.5 * x * (1 + erf(x * Math.SQRT1_2));
 
+/** Whether float32 holds exp(-x), or its quotients are 0. */
+const hasExponential = (x: number) => x > -80 || x < -200;
+
 /** The remainder is exact; the sign is the divisor's. */
 function floorModulus(x: number, y: number): number {
   const rest = x % y;
@@ -36,9 +46,7 @@ function floorModulus(x: number, y: number): number {
 /**
  * Functions of one operand, the bound of their error in units of the last place, and where it holds.
  */
-export const UNARY: Readonly<
-  Record<string, readonly [Reference, number, ((x: number) => boolean)?]>
-> = {
+export const UNARY: Readonly<Record<string, NumericReference<Reference>>> = {
   negative: [(x) => -x, 0],
   abs: [Math.abs, 0],
   sign: [Math.sign, 0],
@@ -77,8 +85,8 @@ export const UNARY: Readonly<
     64,
     (x) => x > -1,
   ],
-  silu: [(x) => x / (1 + Math.exp(-x)), 12],
-  sigmoid: [(x) => 1 / (1 + Math.exp(-x)), 12],
+  silu: [(x) => x / (1 + Math.exp(-x)), 12, hasExponential],
+  sigmoid: [(x) => 1 / (1 + Math.exp(-x)), 12, hasExponential],
   softplus: [(x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x))), 12],
   isNaN: [(x) => Number(Number.isNaN(x)), 0],
   isFinite: [(x) => Number(Number.isFinite(x)), 0],
@@ -100,10 +108,10 @@ export const BINARY: Readonly<Record<string, readonly [Reference, number]>> = {
   ],
   // As in C: 1 to any power is 1, and so is -1 to an infinite one.
   pow: [(x, y) => x === 1 || (x === -1 && Math.abs(y) === Infinity) ? 1 : x ** y, 5],
-  maximum: [Math.max, 0],
-  minimum: [Math.min, 0],
+  maximum: [(x, y) => Math.max(x, y), 0],
+  minimum: [(x, y) => Math.min(x, y), 0],
   atan2: [Math.atan2, 6],
-  hypot: [Math.hypot, 2],
+  hypot: [(x, y) => Math.hypot(x, y), 2],
   copySign: [(x, y) => Math.abs(x) * (y < 0 || Object.is(y, -0) ? -1 : 1), 0],
   equal: [(x, y) => Number(x === y), 0],
   notEqual: [(x, y) => Number(x !== y), 0],
@@ -114,6 +122,23 @@ export const BINARY: Readonly<Record<string, readonly [Reference, number]>> = {
   logicalAnd: [(x, y) => Number(x !== 0 && y !== 0), 0],
   logicalOr: [(x, y) => Number(x !== 0 || y !== 0), 0],
   logicalXor: [(x, y) => Number((x !== 0) !== (y !== 0)), 0],
+};
+
+/** Functions that are compared with moderate numbers only. */
+export const FURTHER: Readonly<Record<string, NumericReference>> = {
+  positive: [(x) => x, 0],
+  logAddExp: [(x, y) => Math.max(x, y) + Math.log1p(Math.exp(-Math.abs(x - y))), 12, (x) => x >= 0],
+  // Below a power of 2 the distance is half.
+  nextAfter: [
+    (x, y, dtype) => rounded(dtype, x + Math.sign(y - x) * 0.6 * lastPlace(dtype, x)),
+    0,
+  ],
+};
+
+/** Shifts of integers by less than the width. */
+export const SHIFTS: Readonly<Record<string, (x: bigint, y: bigint) => bigint>> = {
+  bitwiseLeftShift: (x, y) => x << y,
+  bitwiseRightShift: (x, y) => x >> y,
 };
 
 /** Functions of integers, which are exact modulo the width. */
@@ -137,14 +162,25 @@ export const INTEGER: Readonly<Record<string, (x: bigint, y: bigint) => bigint>>
 };
 
 /** Digits of floating types. */
-const BITS: Partial<Record<DType, number>> = { float64: 53, float32: 24, float16: 11, bfloat16: 8 };
+const BITS: Partial<Record<DType, number>> = {
+  ...{ float64: 53, float32: 24, float16: 11, bfloat16: 8 },
+  ...{ float8_e4m3: 4, float8_e5m2: 3 },
+};
 /** Their smallest normal numbers. */
 const LEAST: Partial<Record<DType, number>> = {
   float64: 2 ** -1022,
   float32: 2 ** -126,
   float16: 2 ** -14,
   bfloat16: 2 ** -126,
+  float8_e4m3: 2 ** -6,
+  float8_e5m2: 2 ** -14,
 };
+
+/** The unit of the last place of a number. */
+function lastPlace(dtype: DType, x: number): number {
+  const exponent = Math.floor(Math.log2(Math.max(Math.abs(x), LEAST[dtype]!)));
+  return 2 ** (exponent + 1 - BITS[dtype]!);
+}
 
 /** A number rounded to a floating type. */
 export function rounded(dtype: DType, x: number): number {
@@ -161,6 +197,5 @@ export function unitsInLastPlace(dtype: DType, actual: number, expected: number)
   if (Number.isNaN(expected) || Number.isNaN(actual) || !Number.isFinite(nearest)) {
     return Object.is(nearest, actual) ? 0 : Infinity;
   }
-  const exponent = Math.floor(Math.log2(Math.max(Math.abs(expected), LEAST[dtype]!)));
-  return Math.abs(actual - expected) / 2 ** (exponent + 1 - BITS[dtype]!);
+  return Math.abs(actual - expected) / lastPlace(dtype, expected);
 }

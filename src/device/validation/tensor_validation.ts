@@ -8,16 +8,27 @@ import { checkSize, requireInstance, requireObject } from "../../ffi/arguments.t
 import { describeValue } from "../../ffi/describe_value.ts";
 import { type DType, DTYPES, integerRange, isFloatDType } from "../../memory/dtype.ts";
 import * as elementwise from "../../tensor/elementwise.ts";
-import { fromTypedArray } from "../../tensor/creation.ts";
+import { fromTypedArray, full } from "../../tensor/creation.ts";
+import { domainProblem, OPERATIONS } from "../../tensor/expression/operations.ts";
+import { fuse } from "../../tensor/fusion.ts";
 import { matmul } from "../../tensor/matmul/matmul.ts";
 import * as reductions from "../../tensor/reductions.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { Device } from "../device.ts";
 import { CREATION_OPERATIONS } from "./creation_operations.ts";
-import { MATRIX_OPERATIONS } from "./matrix_operations.ts";
+import { MATRIX_OPERATIONS, ORDERED } from "./matrix_operations.ts";
 import { PRODUCT_OPERATIONS } from "./product_operations.ts";
 import { QUANTIZATION_OPERATIONS } from "./quantization_operations.ts";
-import { BINARY, INTEGER, rounded, UNARY, unitsInLastPlace } from "./tensor_references.ts";
+import {
+  BINARY,
+  FURTHER,
+  INTEGER,
+  type NumericReference,
+  rounded,
+  SHIFTS,
+  UNARY,
+  unitsInLastPlace,
+} from "./tensor_references.ts";
 import { RandomSource, storeNumbers } from "./validation_case.ts";
 
 /**
@@ -53,10 +64,10 @@ interface OperationCase {
   ): { result: Tensor | Promise<Tensor> | undefined; expected: readonly number[] };
 }
 
-const FLOATS = ["float64", "float32", "float16", "bfloat16"] as const;
-const NUMBERS = DTYPES.filter((dtype) => dtype !== "bool" && !dtype.startsWith("float8"));
 const COUNT = 997;
 const [ROWS, COLUMNS] = [13, 67];
+/** Elements of a row that are multiplied: the products are exact integers. */
+const FACTORS = 7;
 
 type Operation = (...operands: unknown[]) => Tensor;
 const operationOf = (name: string) =>
@@ -68,6 +79,7 @@ function numbers(dtype: DType, count: number, random: RandomSource): number[] {
   const low = range === undefined ? -4 : Math.max(-100, Number(range.lowest));
   const high = range === undefined ? 4 : 100;
   return Array.from({ length: count }, () => {
+    if (dtype === "bool") return random.uint32() % 2;
     const value = random.between(low, high);
     return range === undefined ? rounded(dtype, value) : Math.floor(value);
   });
@@ -78,47 +90,67 @@ function upload(device: Device, dtype: DType, values: readonly number[], shape: 
   return fromTypedArray(stored, shape, { device, dtype }) as Tensor;
 }
 
-function elementwiseCases(): OperationCase[] {
-  const floats = Object.entries({ ...UNARY, ...BINARY }).flatMap(([operation, entry]) => {
-    const [reference, bound, isTested = () => true] = entry as (typeof UNARY)[string];
-    return FLOATS.map((dtype): OperationCase => ({
-      operation,
-      dtype,
-      bound: bound + 0.5,
-      start(device, random) {
-        const inputs = (operation in BINARY ? [0, 1] : [0])
-          .map(() => numbers(dtype, COUNT, random).map((x) => isTested(x) ? x : 0));
-        const result = operationOf(operation)(
-          ...inputs.map((it) => upload(device, dtype, it, [COUNT])),
-        );
-        return { result, expected: inputs[0]!.map((x, at) => reference(x, inputs[1]?.[at] ?? 0)) };
-      },
-    }));
-  });
-  const integers = Object.entries(INTEGER).flatMap(([operation, reference]) =>
-    NUMBERS.filter((dtype) => !isFloatDType(dtype)).map((dtype): OperationCase => ({
-      operation,
-      dtype,
-      bound: 0,
-      start(device, random) {
-        const inputs = (reference.length === 2 ? [0, 1] : [0]).map(() => {
-          const values = numbers(dtype, COUNT, random);
-          return operation === "pow" ? values.map((x) => Math.abs(x % 8)) : values;
-        });
-        const { lowest, highest } = integerRange(dtype)!;
-        const bits = 8 * Math.ceil((highest - lowest).toString(16).length / 2);
-        const wrap = lowest < 0n ? BigInt.asIntN : BigInt.asUintN;
-        const result = operationOf(operation)(
-          ...inputs.map((it) => upload(device, dtype, it, [COUNT])),
-        );
-        const expected = inputs[0]!.map((x, at) =>
-          Number(wrap(bits, reference(BigInt(x), BigInt(inputs[1]?.[at] ?? 0))))
-        );
-        return { result, expected };
-      },
-    }))
+/** The reference of an operation with an element type, its bound, and where it holds. */
+function referenceOf(operation: string, dtype: DType): NumericReference | undefined {
+  const exact = isFloatDType(dtype) ? undefined : { ...INTEGER, ...SHIFTS }[operation];
+  if (exact === undefined) return { ...UNARY, ...BINARY, ...FURTHER }[operation];
+  const { lowest, highest } = integerRange(dtype) ?? { lowest: 0n, highest: 1n };
+  const bits = (highest - lowest).toString(2).length;
+  const wrap = lowest < 0n ? BigInt.asIntN : BigInt.asUintN;
+  const unary = (x: number, y = 0) => Number(wrap(bits, exact(BigInt(x), BigInt(y))));
+  return [exact.length < 2 ? unary : (x, y) => unary(x, y), 0];
+}
+
+const isBinary = (operation: string, dtype: DType) => referenceOf(operation, dtype)![0].length > 1;
+
+/** One kernel for several operations with an element type, which computes the one of a place. */
+function sharedKernel(dtype: DType): { readonly names: string[]; readonly run: Operation } {
+  const names: string[] = [];
+  const run = fuse((place: Tensor, x: Tensor, y: Tensor) =>
+    names.map((name) => operationOf(name)(x, ...isBinary(name, dtype) ? [y] : []))
+      .reduce((rest, own, at) => elementwise.where(place.equal(at), own, rest) as Tensor)
   );
-  return [...floats, ...integers];
+  return { names, run: run as Operation };
+}
+
+function elementwiseCases(): OperationCase[] {
+  const shared = new Map<string, ReturnType<typeof sharedKernel>>();
+  return Object.entries(OPERATIONS).flatMap(([operation, { domain, result: rule }]) => {
+    const dtypes = DTYPES.filter((dtype) =>
+      domainProblem(domain, dtype) === undefined && referenceOf(operation, dtype) !== undefined
+    );
+    return dtypes.map((dtype): OperationCase => {
+      const [reference, bound, isTested = () => true] = referenceOf(operation, dtype)!;
+      const isFloat = isFloatDType(dtype);
+      const operands = isBinary(operation, dtype) ? [0, 1] : [0];
+      const isExact = !isFloat && (operation in INTEGER || operation in SHIFTS);
+      // The quotients of integers have a type of their own.
+      const hasOwnKernel = isFloat || (isExact && dtype !== "bool") || operation === "divide";
+      const key = `${dtype} ${rule}${rule === "float" ? operands : ""}`;
+      const group = shared.get(key) ?? sharedKernel(dtype);
+      const place = hasOwnKernel ? 0 : group.names.push(operation) - 1;
+      shared.set(key, group);
+      return {
+        operation,
+        dtype,
+        bound: isExact ? 0 : bound + 0.5,
+        start(device, random) {
+          const isCount = /^pow$|Shift$/.test(operation) && !isFloat;
+          const inputs = operands.map((operand) =>
+            numbers(dtype, COUNT, random)
+              .map((x) => isCount && operand === 1 ? Math.abs(x % 8) : isTested(x) ? x : 0)
+          );
+          const own = inputs.map((it) => upload(device, dtype, it, [COUNT]));
+          const result = hasOwnKernel
+            ? operationOf(operation)(...own)
+            : group.run(full([1], place, { device, dtype: "int32" }), own[0], own.at(-1));
+          const [first, second] = inputs;
+          const expected = first!.map((x, at) => reference(x, second?.[at] ?? 0, result.dtype));
+          return { result, expected };
+        },
+      };
+    });
+  });
 }
 
 const total = (values: readonly number[]) => values.reduce((sum, x) => sum + x, 0);
@@ -140,18 +172,21 @@ const REDUCTIONS: Readonly<Record<string, readonly [(row: readonly number[]) => 
     std: [(row) => Math.sqrt(spread(row)), 64],
     any: [(row) => Number(row.some((x) => x !== 0)), 0],
     all: [(row) => Number(row.every((x) => x !== 0)), 0],
+    prod: [(row) => row.reduce((product, x) => product * x, 1), 64],
     countNonzero: [(row) => row.filter((x) => x !== 0).length, 0],
   };
 
 function reductionCases(): OperationCase[] {
   const reduced = Object.entries(REDUCTIONS).flatMap(([operation, [reference, bound]]) =>
-    NUMBERS.map((dtype): OperationCase => ({
+    ORDERED.map((dtype): OperationCase => ({
       operation,
       dtype,
       bound,
       start(device, random) {
         // Positive, because cancellation has no bound in units of the result.
-        const values = numbers(dtype, ROWS * COLUMNS, random).map(Math.abs);
+        const isFactor = (at: number) => operation !== "prod" || at % COLUMNS < FACTORS;
+        const values = numbers(dtype, ROWS * COLUMNS, random)
+          .map((x, at) => isFactor(at) ? Math.abs(x) : 1);
         const x = upload(device, dtype, values, [ROWS, COLUMNS]);
         const rows = Array.from(
           { length: ROWS },
@@ -161,7 +196,7 @@ function reductionCases(): OperationCase[] {
       },
     }))
   );
-  const products = NUMBERS.map((dtype): OperationCase => ({
+  const products = DTYPES.filter((dtype) => dtype !== "bool").map((dtype): OperationCase => ({
     operation: "matmul",
     dtype,
     bound: isFloatDType(dtype) ? 64 : 0,
@@ -207,7 +242,8 @@ function reductionCases(): OperationCase[] {
   return [...reduced, ...products, ...matrices];
 }
 
-const CASES = [...elementwiseCases(), ...reductionCases()];
+/** All cases. */
+export const CASES: readonly OperationCase[] = [...elementwiseCases(), ...reductionCases()];
 
 /**
  * The tensor operations that {@linkcode validateOperations} runs.

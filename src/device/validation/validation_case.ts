@@ -5,7 +5,13 @@
  */
 
 import type { NumericDType } from "../../kernels/operands.ts";
-import { createTypedArray, type DType, type TypedArrayOf } from "../../memory/dtype.ts";
+import {
+  bytesPerElement,
+  createTypedArray,
+  type DType,
+  isFloatDType,
+  type TypedArrayOf,
+} from "../../memory/dtype.ts";
 import { narrowFromFloat32, widenToFloat32 } from "../../memory/element_bits.ts";
 import type { Device } from "../device.ts";
 
@@ -55,8 +61,11 @@ export function storeNumbers<D extends NumericDType>(
   dtype: D,
   numbers: Float64Array,
 ): TypedArrayOf<D, ArrayBuffer> {
-  if (dtype === "bfloat16" || dtype === "float16") {
-    return narrowFromFloat32(dtype, Float32Array.from(numbers)) as TypedArrayOf<D, ArrayBuffer>;
+  if (isFloatDType(dtype) && bytesPerElement(dtype) < 4) {
+    return narrowFromFloat32(dtype as "float16", Float32Array.from(numbers)) as TypedArrayOf<
+      D,
+      ArrayBuffer
+    >;
   }
   const stored = createTypedArray(dtype, numbers.length);
   if (isBig(stored)) {

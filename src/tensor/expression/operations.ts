@@ -5,7 +5,7 @@
  */
 
 import type { DType } from "../../memory/dtype.ts";
-import { cTypeOf, isFloatDType, isIntegerDType } from "../../memory/dtype.ts";
+import { bytesPerElement, cTypeOf, isFloatDType, isIntegerDType } from "../../memory/dtype.ts";
 
 /** The element types that an operation takes. */
 export type Domain = "any" | "numeric" | "floating" | "integer" | "integer or bool";
@@ -191,7 +191,11 @@ export const OPERATIONS: Readonly<Record<OperationName, ElementwiseOperation>> =
   atan2: float(math("atan2")),
   hypot: float(math("hypot")),
   copySign: float(math("copysign")),
-  nextAfter: float(math("nextafter")),
+  nextAfter: float((operands, dtype) =>
+    bytesPerElement(dtype) === 2
+      ? `next_after<${cTypeOf(dtype)}>(${operands})`
+      : math("nextafter")(operands, dtype)
+  ),
   logAddExp: float(
     formula("x == y ? x + {0.6931471805599453} : #fmax(x, y) + #log1p(#exp(-#fabs(x - y)))"),
   ),
