@@ -192,8 +192,8 @@ export const VALIDATE: Command = {
   name: "validate",
   summary: "compare built-in kernels and tensor operations with a double-precision reference",
   description: `Runs every built-in kernel with every element type and several sizes, and every
-tensor operation with every element type, and compares the results with a double-precision
-computation in TypeScript. The first run compiles the kernels of the operations.`,
+tensor operation with every element type that it takes, and compares the results with a
+double-precision computation in TypeScript. The first run compiles the kernels of the operations.`,
   options: {
     ...DEVICE_OPTION,
     "--operations <NAMES>": 'tensor operations, such as "add,exp"; "none" for none ["all"]',

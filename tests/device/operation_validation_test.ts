@@ -1,8 +1,12 @@
 import { device } from "../support/device.ts";
+import { DTYPES } from "../../mod.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { VALIDATED_OPERATIONS, validateOperations } from "../../src/device/tensor.ts";
 import { CREATION_OPERATIONS } from "../../src/device/validation/creation_operations.ts";
 import { PRODUCT_OPERATIONS } from "../../src/device/validation/product_operations.ts";
+import { CASES, runCases } from "../../src/device/validation/tensor_validation.ts";
+import { domainProblem, OPERATIONS } from "../../src/tensor/expression/operations.ts";
+import * as tensors from "../../src/tensor/mod.ts";
 import { QUANTIZATION_OPERATIONS } from "../../src/device/validation/quantization_operations.ts";
 
 Deno.test("validateOperations() compares every variant of an operation with its reference", async () => {
@@ -21,12 +25,36 @@ Deno.test("validateOperations() compares every variant of an operation with its 
 
 Deno.test("validateOperations() compares tensors that are made or come from files", async () => {
   // The others have a kernel for each element type.
-  const names = Object.keys(CREATION_OPERATIONS).filter((it) => !/^(eye|arange)/.test(it));
+  const names = Object.keys(CREATION_OPERATIONS).filter((it) => !/^(eye|arange|linspace)/.test(it));
   const operations = [...new Set(names.map((name) => name.split(" ")[0]!))];
   const rows = await validateOperations(device, { operations });
   assertEquals(rows.filter(({ passed }) => !passed), []);
   const ran = rows.map(({ operation, variant }) => [operation, variant].join(" ").trim());
   assertEquals([...new Set(ran)], names);
+});
+
+Deno.test("validateOperations() has a case for every element type that an operation takes", async () => {
+  const typesOf = (name: string) =>
+    new Set(CASES.filter(({ operation }) => operation === name).map(({ dtype }) => dtype));
+  for (const [name, { domain }] of Object.entries(OPERATIONS)) {
+    if (!(name in tensors)) continue;
+    const taken = DTYPES.filter((dtype) => domainProblem(domain, dtype) === undefined);
+    assertEquals(typesOf(name), new Set(taken), name);
+  }
+  const ordered = DTYPES.filter((dtype) => !dtype.startsWith("float8"));
+  for (const name of ["sum", "prod", "any", "argmax", "sort", "unique", "scatterAdd"]) {
+    assertEquals(typesOf(name), new Set(ordered), name);
+  }
+  for (const name of ["take", "concat", "pad", "where", "nonzero", "zeros", "arange", "loadNpz"]) {
+    assertEquals(typesOf(name), new Set(DTYPES), name);
+  }
+  // Of a kernel that several operations share, of bool and of the narrow floats.
+  const some = ["silu int8", "maximum bool", "bitwiseInvert bool", "nextAfter float16"];
+  const chosen = [...some, "embedding float8_e4m3", "full float8_e5m2", "linspace bool"];
+  const work = CASES.filter(({ operation, dtype }) => chosen.includes(`${operation} ${dtype}`));
+  const rows = await runCases(device, work, 1);
+  assertEquals(rows.length, chosen.length);
+  assertEquals(rows.filter(({ passed }) => !passed), []);
 });
 
 Deno.test("validateOperations() refuses an unknown operation", async () => {

@@ -293,6 +293,16 @@ export async function validateOperations(
     );
   }
   const work = CASES.filter(({ operation }) => operations.includes(operation));
+  return await runCases(device, work, seed, onProgress);
+}
+
+/** Runs cases and compares their results. */
+export async function runCases(
+  device: Device,
+  work: readonly OperationCase[],
+  seed: number,
+  onProgress?: (progress: { done: number; total: number; operation: string }) => void,
+): Promise<OperationRow[]> {
   const rows: OperationRow[] = [];
   // Kernels compile in parallel, so some operations are started ahead.
   const ahead = 2 * navigator.hardwareConcurrency;
