@@ -69,7 +69,14 @@ export interface TernaryMatmulOptions<D extends TernaryResult = TernaryResult>
 }
 
 type Variant = NonNullable<TernaryMatmulOptions["variant"]>;
-const VARIANTS: readonly Variant[] = ["dp4a", "avx512-vnni", "avx2", "neon", "portable"];
+/** All variants. */
+export const TERNARY_VARIANTS: readonly Variant[] = [
+  "dp4a",
+  "avx512-vnni",
+  "avx2",
+  "neon",
+  "portable",
+];
 
 interface Launch {
   readonly launch: { readonly grid: number; readonly block: number };
@@ -95,8 +102,8 @@ function chooseVariant(work: DeviceWork, wanted: unknown, action: string) {
       : "the widest vector instructions that the host device may use";
     return { variant: variants[0]!, reason };
   }
-  const variant = VARIANTS.find((it) => it === wanted) ??
-    refuseOption(TypeError, action, "variant", VARIANTS.join(", "), wanted);
+  const variant = TERNARY_VARIANTS.find((it) => it === wanted) ??
+    refuseOption(TypeError, action, "variant", TERNARY_VARIANTS.join(", "), wanted);
   if (variants.includes(variant)) return { variant, reason: "as requested" };
   throw new RangeError(
     `Cannot ${action} by options.variant ${variant}: ${work.context.label} runs ${

@@ -1,12 +1,14 @@
 import { device } from "../support/device.ts";
 import { DTYPES } from "../../mod.ts";
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
 import { VALIDATED_OPERATIONS, validateOperations } from "../../src/device/tensor.ts";
 import { CREATION_OPERATIONS } from "../../src/device/validation/creation_operations.ts";
 import { PRODUCT_OPERATIONS } from "../../src/device/validation/product_operations.ts";
 import { CASES, runCases } from "../../src/device/validation/tensor_validation.ts";
+import { DeviceWork } from "../../src/tensor/device_work.ts";
 import { domainProblem, OPERATIONS } from "../../src/tensor/expression/operations.ts";
 import * as tensors from "../../src/tensor/mod.ts";
+import { ternaryVariants } from "../../src/ternary/ternary_matmul.ts";
 import { QUANTIZATION_OPERATIONS } from "../../src/device/validation/quantization_operations.ts";
 
 Deno.test("validateOperations() compares every variant of an operation with its reference", async () => {
@@ -18,9 +20,16 @@ Deno.test("validateOperations() compares every variant of an operation with its 
   const ran = rows.map(({ operation, variant }) => [operation, variant].join(" ").trim());
   // Some variants of products are for one form of kernels, or need tensor cores or a library.
   const missing = names.filter((name) => !ran.includes(name));
-  const isOptional = (name: string) => name === "attention mma" || name.startsWith("matmul ");
+  const isOptional = (name: string) => /^attention mma|^(ternaryM|m)atmul /.test(name);
   assertEquals(missing.filter((name) => !isOptional(name)), []);
-  assert(ran.filter((name) => name.startsWith("matmul ")).length >= 2, String(ran));
+  const work = DeviceWork.of(device.context);
+  const products = work.form === "block"
+    ? ["vector", "int8", "packed", "relu", "gelu", "quantized"]
+    : ["vector", "simt", "mma", "mma tf32", "relu", "gelu", "quantized"];
+  const own = products.map((it) => `matmul ${it}`);
+  assertEquals(own.filter((name) => !ran.includes(name)), []);
+  const ternary = ternaryVariants(work).map((it) => `ternaryMatmul ${it}`);
+  assertEquals(ran.filter((name) => name.startsWith("ternaryMatmul")).sort(), ternary.sort());
 });
 
 Deno.test("validateOperations() compares tensors that are made or come from files", async () => {

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { bytesPerElement, type DType, isFloatDType } from "../../memory/dtype.ts";
 import { attention } from "../../tensor/attention/attention.ts";
 import { decodeAttention, PagedCache } from "../../tensor/attention/paged_cache.ts";
 import { rotaryEmbedding } from "../../tensor/attention/rotary.ts";
@@ -11,16 +12,17 @@ import { attentionVariableLength } from "../../tensor/attention/variable_length.
 import { full, tensor } from "../../tensor/creation.ts";
 import { astype } from "../../tensor/elementwise.ts";
 import { concat, pad } from "../../tensor/manipulation.ts";
+import { sizeOf } from "../../tensor/layout.ts";
 import { matmulBatch } from "../../tensor/matmul/batch.ts";
-import { explainMatmul, matmul, type MatmulOptions } from "../../tensor/matmul/matmul.ts";
+import { matmul, type MatmulOptions } from "../../tensor/matmul/matmul.ts";
 import { VARIANT_NAMES } from "../../tensor/matmul/variants.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { decode, encode } from "../../ternary/formats.ts";
 import type { FormatOptions, TernaryFormat } from "../../ternary/layouts.ts";
-import { ternaryMatmul } from "../../ternary/ternary_matmul.ts";
+import { TERNARY_VARIANTS, ternaryMatmul } from "../../ternary/ternary_matmul.ts";
 import { TernaryWeights } from "../../ternary/weights.ts";
 import type { MatrixOperation } from "./matrix_operations.ts";
-import { roundToEven, UNARY } from "./tensor_references.ts";
+import { rounded, roundToEven, UNARY } from "./tensor_references.ts";
 
 type Row = readonly number[];
 type Matrix = readonly Row[];
@@ -86,12 +88,8 @@ function attendBlocks(x: Tensor): Tensor {
 
 /** The kernel for tensor cores, which takes rows at multiples of 16 bytes. */
 function attendOnTensorCores(x: Tensor): Tensor | undefined {
-  try {
-    return attend(pad(x, [[0, 0], [0, -x.shape[1]! & 7]]), { variant: "mma" }) as Tensor;
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
+  const padded = pad(x, [[0, 0], [0, -x.shape[1]! & 7]]);
+  return ifSupported(() => attend(padded, { variant: "mma" }) as Tensor);
 }
 
 /** Rows of which the first `BORDER` are a sequence. */
@@ -146,73 +144,121 @@ const rotating = (interleaved: boolean): MatrixOperation => ({
 /** Ternary formats, with a shape that each has; the elements are the first of a matrix. */
 const FORMATS: readonly (readonly [TernaryFormat, readonly number[], FormatOptions?])[] = [
   ["i2_s", [3, 256]],
+  ["i2_s", [3, 256], { layout: "i2s-64" }],
+  ["i2_s", [3, 256], { layout: "i2s-seq" }],
+  ["bn32-twos", [12, 64]],
+  ["bn32-offset2", [12, 64]],
   ["tl1", [32, 24], { tile: { bm: 32, bk: 24, bmm: 32 } }],
   ["tl2", [32, 24], { tile: { bm: 32, bk: 24, bmm: 32 } }],
   ["tq1_0", [3, 256]],
   ["tq2_0", [3, 256]],
+  ["hf-quarters", [12, 64]],
+  ["ms-w2a8", [16, 32]],
   ["gridstride", [12, 64]],
 ];
 
 /** The bytes of ternary weights, compared with those of JavaScript, and the weights of the bytes. */
 function codecs(): [string, MatrixOperation][] {
   return FORMATS.flatMap(([format, shape, options = {}]) => {
+    const name = [format, ...(options.layout === undefined ? [] : [options.layout])].join(" ");
+    const size = sizeOf(shape);
     const bytesOf = (x: Tensor) => {
-      const own = x.slice([{ stop: 12 }, { stop: 64 }]);
+      const own = x.slice([{ stop: 12 }, { stop: 64 }]).flatten().slice([{ stop: size }]);
       const sum = own.greater(1).astype("float32").add(own.greater(3).astype("float32"));
       return encode(sum.add(-1).reshape(shape), shape, format, options);
     };
-    const codesOf = (x: Matrix) => x.slice(0, 12).flatMap((row) => row.slice(0, 64)).map(weightOf);
+    const referenceBytes = (x: Matrix) => {
+      const own = x.slice(0, 12).flatMap((row) => row.slice(0, 64)).slice(0, size).map(weightOf);
+      return encode(Float32Array.from(own), shape, format, options);
+    };
     const exact = { dtypes: ["float32"], bound: 0 } as const;
     return [
-      [`encode ${format}`, {
+      [`encode ${name}`, {
         ...exact,
         run: (x) => bytesOf(x) as Tensor,
-        reference: (x) => [[...encode(Float32Array.from(codesOf(x)), shape, format, options)]],
+        reference: (x) => [[...referenceBytes(x)]],
       }],
-      [`decode ${format}`, {
+      [`decode ${name}`, {
         ...exact,
         run: (x) => decode(bytesOf(x), shape, format, options) as Tensor,
-        reference: (x) => [codesOf(x)],
+        // The scale of some formats differs from 1.
+        reference: (x) => [[...decode(referenceBytes(x), shape, format, options)]],
       }],
     ] as [string, MatrixOperation][];
   });
 }
 
-/** A product of 8-bit integers with ternary weights, which is exact. */
-const ternaryProduct: MatrixOperation = {
+/** The operation, or undefined if the device does not run its variant. */
+function ifSupported<Result>(run: () => Result): Result | undefined {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+/** Products of 8-bit integers with ternary weights, of few rows and of more, which are exact. */
+const ternaryProduct = (variant: (typeof TERNARY_VARIANTS)[number]): MatrixOperation => ({
   dtypes: ["float32"],
   bound: 0,
   run(x) {
     const codes = x.greater(1).astype("int8").add(x.greater(3).astype("int8")).add(-1);
     const weights = TernaryWeights.from({ codes, scale: full([1], 1, { device: x }) } as never);
     const q = x.multiply(8).astype("int8") as Tensor as Tensor<"int8">;
-    return astype(ternaryMatmul(q, weights, { dtype: "int32" }), "float32") as Tensor;
+    const options = { dtype: "int32", variant } as const;
+    const all = ifSupported(() => ternaryMatmul(q, weights, options));
+    if (all === undefined) return undefined;
+    const few = ternaryMatmul(q.slice([{ stop: BORDER }]), weights, options);
+    return astype(concat([all, few]), "float32") as Tensor;
   },
   reference: (x) =>
-    x.map((row) => x.map((other) => dot(row.map((it) => Math.trunc(8 * it)), other.map(weightOf)))),
-};
+    [...x, ...x.slice(0, BORDER)].map((row) =>
+      x.map((other) => dot(row.map((it) => Math.trunc(8 * it)), other.map(weightOf)))
+    ),
+});
 
 const weightOf = (it: number) => it > 3 ? 1 : it > 1 ? 0 : -1;
 
+/** The element types of variants that do not take float32; those of 8-bit integers are exact. */
+const PRODUCT_DTYPES: Readonly<Record<string, readonly DType[]>> = {
+  mma: ["float16", "bfloat16", "float8_e4m3", "float8_e5m2", "int8", "uint8"],
+  int8: ["int8"],
+};
+
+/** A number rounded to the 10 bits of the fraction of TF32. */
+const tf32 = (it: number) => {
+  const step = 2 ** (Math.floor(Math.log2(it)) - 10);
+  return it === 0 ? 0 : roundToEven(it / step) * step;
+};
+
+/** The rounding of operands of 32 bits to fewer, by the precision. */
+const PRECISIONS = { tf32, fp8: (it: number) => rounded("float8_e4m3", it) } as const;
+
 /** A product by a variant: with a vector, or with the matrix's own transpose. */
-const product = (variant: string): MatrixOperation => ({
-  // Tensor cores have no float32.
-  dtypes: variant === "mma" ? ["float16", "bfloat16"] : ["float32"],
-  // The elements are positive.
-  bound: 64,
-  run(x) {
-    const y = variant === "vector" ? x.at(0) : x.transpose();
-    try {
-      explainMatmul(x, y, { variant });
-    } catch (error) {
-      if (error instanceof RangeError) return undefined;
-      throw error;
-    }
-    return matmul(x, y, { variant }) as Tensor;
-  },
-  reference: (x) =>
-    x.map((row) => variant === "vector" ? [dot(row, x[0]!)] : x.map((other) => dot(row, other))),
-});
+function product(
+  variant: string,
+  precision?: keyof typeof PRECISIONS,
+): MatrixOperation {
+  const options = { variant, ...(precision === undefined ? {} : { precision }) };
+  const round = precision === undefined ? (it: number) => it : PRECISIONS[precision];
+  return {
+    dtypes: precision === undefined ? PRODUCT_DTYPES[variant] ?? ["float32"] : ["float32"],
+    // The elements are positive.
+    bound: 64,
+    run(x) {
+      const y = variant === "vector" ? x.at(0) : x.transpose();
+      const isNarrow = bytesPerElement(x.dtype) === 1;
+      const sums = isFloatDType(x.dtype) ? "float32" : "int32";
+      const dtype = isNarrow ? { dtype: sums } as const : {};
+      return ifSupported(() => matmul(x, y, { ...options, ...dtype }) as Tensor);
+    },
+    reference(x) {
+      const own = x.map((row) => row.map(round));
+      return own.map((row) => (variant === "vector" ? [own[0]!] : own).map((it) => dot(row, it)));
+    },
+  };
+}
 
 /** A product that is finished with a scale, a bias, an activation and a residual. */
 const finished = (activation: NonNullable<MatmulOptions["activation"]>): MatrixOperation => ({
@@ -281,13 +327,17 @@ export const PRODUCT_OPERATIONS: Readonly<Record<string, MatrixOperation>> = {
   },
   "matmul relu": finished("relu"),
   "matmul gelu": finished("gelu"),
-  "matmul int8": quantizedProduct,
+  "matmul quantized": quantizedProduct,
   matmulBatch: batchedProducts,
   attentionVariableLength: once(attending(attendPacked, (q, k) => q < BORDER === k < BORDER)),
   decodeAttention: once(attending(attendCached, (q, k) => k <= q)),
   rotaryEmbedding: once(rotating(false)),
   "rotaryEmbedding interleaved": once(rotating(true)),
-  ternaryMatmul: ternaryProduct,
+  "matmul mma tf32": product("mma", "tf32"),
+  "matmul mma fp8": product("mma", "fp8"),
   ...Object.fromEntries(codecs()),
+  ...Object.fromEntries(
+    TERNARY_VARIANTS.map((variant) => [`ternaryMatmul ${variant}`, ternaryProduct(variant)]),
+  ),
   ...Object.fromEntries(VARIANT_NAMES.map((variant) => [`matmul ${variant}`, product(variant)])),
 };

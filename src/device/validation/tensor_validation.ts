@@ -218,10 +218,11 @@ function reductionCases(): OperationCase[] {
     ...QUANTIZATION_OPERATIONS,
   });
   const matrices = all.flatMap(([name, own]) => {
-    const [operation, variant] = name.split(" ") as [string, string?];
+    const [operation, ...words] = name.split(" ") as [string, ...string[]];
+    const variant = words.join(" ");
     return own.dtypes.map((dtype): OperationCase => ({
       operation,
-      ...(variant === undefined ? {} : { variant }),
+      ...(variant === "" ? {} : { variant }),
       dtype,
       bound: own.bound,
       isCentred: own.isCentred === true,
