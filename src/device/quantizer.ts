@@ -9,16 +9,20 @@ import { describeValue } from "../ffi/describe_value.ts";
 import { displayAs } from "../ffi/display.ts";
 import { requireArrayOf } from "../memory/dtype.ts";
 import { inChunks } from "../tensor/chunks.ts";
-import { full, requireSize } from "../tensor/creation.ts";
+import { fromTypedArray, full, requireSize } from "../tensor/creation.ts";
 import { fuse } from "../tensor/fusion.ts";
 import { requireShape, type Shape, shapeText, sizeOf } from "../tensor/layout.ts";
 import { concat } from "../tensor/manipulation.ts";
+import { matmul } from "../tensor/matmul/matmul.ts";
 import { sum } from "../tensor/reductions.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type FormatOptions, type Layout, layoutOf } from "../ternary/layouts.ts";
 import { decodeTensor, encodeTensor } from "../ternary/device_codec.ts";
 import { requireScales } from "../ternary/codec.ts";
+import { quantizeActivations } from "../ternary/quantize.ts";
+import { ternaryMatmul } from "../ternary/ternary_matmul.ts";
 import { tileFor } from "../ternary/tiles.ts";
+import { TernaryWeights } from "../ternary/weights.ts";
 import type { Device } from "./device.ts";
 import { DeviceFallback } from "./device_fallback.ts";
 import type { DeviceStatistics, Provider } from "./device_statistics.ts";
@@ -104,6 +108,11 @@ const rowValues = fuse((codes: Tensor<"int8">, scales: Floats) =>
   codes.astype("float32").multiply(scales)
 );
 
+/** Sums of products times the scales of rows and of columns. */
+const rescaled = fuse((sums: Tensor<"int32">, rows: Floats, columns: Floats) =>
+  sums.astype("float32").multiply(rows).multiply(columns)
+);
+
 /** A ternary format of a matrix, divided into parts of whole rows. */
 interface Parts {
   readonly layout: Layout;
@@ -169,6 +178,10 @@ function rearrange(
 
 const QUANTIZE = "quantize values";
 const DEQUANTIZE = "dequantize values";
+const MULTIPLY = "multiply by quantized weights";
+
+/** Columns of `int8` weights whose products add up to 32 bits. */
+const INT8_COLUMNS = 2 ** 17 - 1;
 
 /**
  * Quantises arrays of the program on a device, in chunks that fit into its memory, and on the host
@@ -188,6 +201,8 @@ const DEQUANTIZE = "dequantize values";
  * const packed = await quantizer.quantize(weights, [1, 256], "tq2_0");
  * const values = await quantizer.dequantize(packed);
  * console.log(packed.bytes.length, values.length); // 66 256
+ * const y = await quantizer.matmul(values, [1, 256], packed);
+ * console.log(y.length); // 1
  * console.log(quantizer.provider, quantizer.stats().summary());
  * ```
  * @category Quantisation
@@ -209,7 +224,7 @@ export class DeviceAwareQuantizer implements Disposable {
     return this.#runner.provider;
   }
 
-  /** The statistics of the operations `quantize` and `dequantize` so far. */
+  /** The statistics of the operations `quantize`, `dequantize` and `matmul` so far. */
   stats(): DeviceStatistics {
     return this.#runner.stats();
   }
@@ -250,31 +265,55 @@ export class DeviceAwareQuantizer implements Disposable {
    * @throws {TypeError} If the format is unknown, or bytes is not a `Uint8Array`.
    */
   async dequantize(quantized: QuantizedValues): Promise<Float32Array<ArrayBuffer>> {
-    requireObject(quantized, "quantized", DEQUANTIZE);
-    const { bytes, format, scales = new Float32Array() } = quantized;
-    requireFormat(format, DEQUANTIZE);
-    requireArrayOf(bytes, "uint8", DEQUANTIZE, "quantized.bytes");
-    requireArrayOf(scales, "float32", DEQUANTIZE, "quantized.scales");
-    const shape = requireShape(quantized.shape, DEQUANTIZE, "quantized.shape");
-    if (format === "int8") {
-      requireSize(bytes.length, shape, DEQUANTIZE);
-      const [rows] = rowsOf(shape);
-      if (scales.length !== rows) {
-        throw new RangeError(
-          `Cannot ${DEQUANTIZE} as quantized.scales must have one scale for each of ${rows} rows: ` +
-            `it has ${scales.length}`,
-        );
-      }
-      return await this.#run("dequantize", (it) => scaleRows(bytes, scales, shape, it));
-    }
-    const parts = partsOf({ ...quantized, format }, DEQUANTIZE);
-    if (bytes.length !== parts.layout.bytes) {
+    const { bytes, scales, shape, parts } = requireQuantized(quantized, "quantized", DEQUANTIZE);
+    return await this.#run(
+      "dequantize",
+      (it) =>
+        parts === undefined ? scaleRows(bytes, scales, shape, it) : decodeParts(bytes, parts, it),
+    );
+  }
+
+  /**
+   * Activations times transposed weights: y[…, n] = Σ x[…, k] · w[n, k]. Each row of activations is
+   * rounded as by {@linkcode quantizeActivations}, and products of integers are added up exactly.
+   * Activations are divided into chunks; the weights must fit into the memory of the device.
+   *
+   * @param values The activations.
+   * @param shape Their shape […, K].
+   * @param weights A matrix of shape [N, K], as {@linkcode DeviceAwareQuantizer.quantize} returned it.
+   * @returns The elements of the shape […, N].
+   * @throws {RangeError} If shapes do not fit, a value is not finite, the bytes or scales are not those
+   * of the shape, a code is not valid, or `int8` weights have more than 131 071 columns.
+   * @throws {TypeError} If the format is unknown, or values is not a `Float32Array`.
+   */
+  async matmul(
+    values: Float32Array,
+    shape: Shape,
+    weights: QuantizedValues,
+  ): Promise<Float32Array<ArrayBuffer>> {
+    requireArrayOf(values, "float32", MULTIPLY, "values");
+    const extents = requireShape(shape, MULTIPLY);
+    requireSize(values.length, extents, MULTIPLY);
+    const checked = requireQuantized(weights, "weights", MULTIPLY);
+    const [rows, columns] = rowsOf(extents);
+    const most = checked.format === "int8" ? INT8_COLUMNS : Infinity;
+    if (checked.shape.length !== 2 || checked.shape[1] !== columns || columns > most) {
+      const allowed = most === Infinity ? "" : `, at most ${most}`;
       throw new RangeError(
-        `Cannot ${DEQUANTIZE} as quantized.bytes must have ${parts.layout.bytes} bytes for ` +
-          `${format} of the shape ${shapeText(shape)}: it has ${bytes.length}`,
+        `Cannot ${MULTIPLY} as weights must have rows of ${columns} elements${allowed}, as values ` +
+          `have: the shape is ${shapeText(checked.shape)}`,
       );
     }
-    return await this.#run("dequantize", (it) => decodeParts(bytes, parts, it));
+    const wrong = values.findIndex((it) => !Number.isFinite(it));
+    if (wrong >= 0) {
+      throw new RangeError(
+        `Cannot ${MULTIPLY} as values must be finite: values[${wrong}] is ${values[wrong]}`,
+      );
+    }
+    if (checked.bytes.length === 0 || values.length === 0) {
+      return new Float32Array(rows * checked.shape[0]!);
+    }
+    return await this.#run("matmul", (it) => multiplyRows(values, checked, it));
   }
 
   #run<Result>(kind: string, operation: (device: Device) => Promise<Result>): Promise<Result> {
@@ -297,6 +336,32 @@ function requireFormat(format: unknown, action: string): void {
     `Cannot ${action} as format must be one of ${FORMATS.join(", ")}: it is ${
       describeValue(format)
     }`,
+  );
+}
+
+/** Checks quantised values; of ternary formats, `parts` divides them. */
+function requireQuantized(quantized: QuantizedValues, name: string, action: string) {
+  requireObject(quantized, name, action);
+  const { bytes, format, scales = new Float32Array() } = quantized;
+  requireFormat(format, action);
+  requireArrayOf(bytes, "uint8", action, `${name}.bytes`);
+  requireArrayOf(scales, "float32", action, `${name}.scales`);
+  const shape = requireShape(quantized.shape, action, `${name}.shape`);
+  const checked = { bytes, scales, shape };
+  if (format === "int8") {
+    requireSize(bytes.length, shape, action);
+    const [rows] = rowsOf(shape);
+    if (scales.length === rows) return { ...checked, format, parts: undefined };
+    throw new RangeError(
+      `Cannot ${action} as ${name}.scales must have one scale for each of ${rows} rows: ` +
+        `it has ${scales.length}`,
+    );
+  }
+  const parts = partsOf({ ...quantized, format }, action);
+  if (bytes.length === parts.layout.bytes) return { ...checked, format, parts };
+  throw new RangeError(
+    `Cannot ${action} as ${name}.bytes must have ${parts.layout.bytes} bytes for ` +
+      `${format} of the shape ${shapeText(shape)}: it has ${bytes.length}`,
   );
 }
 
@@ -378,4 +443,28 @@ async function scaleRows(bytes: Uint8Array, scales: Float32Array, shape: Shape, 
   const codes = new Int8Array(bytes.buffer, bytes.byteOffset, bytes.length);
   const operands = [{ data: codes, shape: [rows, width] }, { data: scales, shape: [rows, 1] }];
   return await onDevice<Float32Array<ArrayBuffer>>(rowValues, operands, device);
+}
+
+/** Rows of activations times the transposed matrix of weights, on a device that has the weights. */
+async function multiplyRows(
+  values: Float32Array,
+  { bytes, scales, shape, parts }: ReturnType<typeof requireQuantized>,
+  device: Device,
+): Promise<Float32Array<ArrayBuffer>> {
+  const width = shape[1]!;
+  const x = { data: values, shape: [values.length / width, width] };
+  if (parts !== undefined) {
+    const { layout: { format }, options } = parts;
+    using weights = TernaryWeights.from(bytes, { ...options, format, shape, device });
+    return await onDevice((rows: Floats) => ternaryMatmul(rows, weights) as Tensor, [x], device);
+  }
+  const data = new Int8Array(bytes.buffer, bytes.byteOffset, bytes.length);
+  using codes = fromTypedArray(data, shape, { device });
+  using factors = fromTypedArray(scales, [scales.length], { device });
+  const multiply = (rows: Floats) => {
+    const { values, scale } = quantizeActivations(rows);
+    const sums = matmul(values, codes.transpose(), { dtype: "int32" });
+    return rescaled(sums, scale.reshape([-1, 1]), factors) as Tensor;
+  };
+  return await onDevice(multiply, [x], device);
 }
