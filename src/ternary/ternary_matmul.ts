@@ -18,8 +18,10 @@ import {
 import { DeviceWork } from "../tensor/device_work.ts";
 import { hostVectorSets } from "../tensor/expression/vector_set.ts";
 import { isDense, shapeText } from "../tensor/layout.ts";
+import { multiplyText } from "../tensor/matmul/mma_variant.ts";
 import { tileOf } from "../tensor/matmul/own_variants.ts";
 import { pad, type Tensor, type TensorOptions } from "../tensor/mod.ts";
+import { capability } from "../tensor/precision.ts";
 import type { RowDType } from "../tensor/row_steps.ts";
 import { runTemplate } from "../tensor/templates.ts";
 import { quantizeActivations } from "./quantize.ts";
@@ -33,6 +35,9 @@ const MANY_ROWS = 8;
 /** Rows of weights of a block of CUDA threads, one for each warp. */
 const WARPS = 8;
 const BLOCK = 256;
+/** Rows of activations from which tensor cores are worth it, and tiles of them, largest first. */
+const MMA_ROWS = 16;
+const MMA_TILES = [[128, 128], [64, 64], [32, 64]] as const;
 /** Rows of weights that are multiplied together in the block form. */
 const WEIGHT_ROWS = 4;
 /** Products that are worth a block in the block form. */
@@ -62,15 +67,17 @@ export interface TernaryMatmulOptions<D extends TernaryResult = TernaryResult>
   /** Of `int8` activations: a `float32` scale for each row, 1 by default. */
   readonly scale?: Tensor<"float32">;
   /**
-   * The kernel: `"dp4a"` of CUDA threads; on the host device the vector instructions, by default the
-   * widest. A processor also has the narrower ones.
+   * The kernel: `"mma"` on tensor cores, by default with 16 rows of activations or more on a GPU of
+   * compute capability 8.0 or higher, or `"dp4a"` of CUDA threads without them; on the host device the
+   * vector instructions, by default the widest. A processor also has the narrower ones.
    */
-  readonly variant?: "dp4a" | "avx512-vnni" | "avx2" | "neon" | "portable";
+  readonly variant?: "mma" | "dp4a" | "avx512-vnni" | "avx2" | "neon" | "portable";
 }
 
 type Variant = NonNullable<TernaryMatmulOptions["variant"]>;
 /** All variants. */
 export const TERNARY_VARIANTS: readonly Variant[] = [
+  "mma",
   "dp4a",
   "avx512-vnni",
   "avx2",
@@ -85,22 +92,38 @@ interface Launch {
   readonly columns: number;
 }
 
-/** The variants that a device runs; the first is taken by default. */
-export function ternaryVariants(work: DeviceWork): readonly Variant[] {
-  if (work.form === "threads") return ["dp4a"];
+/** The variants that a device runs. */
+export function ternaryVariants({ form, context }: DeviceWork): readonly Variant[] {
+  if (form === "threads") {
+    const hasMma = capability(context.info.computeCapability) >= capability("8.0");
+    return hasMma ? ["dp4a", "mma"] : ["dp4a"];
+  }
   // Without VNNI, kernels for AVX-512 are those for AVX2.
   const sets = hostVectorSets().filter((set) => set !== "avx512");
   return sets as Variant[];
 }
 
 /** The variant of a product, and the reason. */
-function chooseVariant(work: DeviceWork, wanted: unknown, action: string) {
+function chooseVariant(work: DeviceWork, m: number, wanted: unknown, action: string) {
   const variants = ternaryVariants(work);
   if (wanted === undefined) {
-    const reason = work.form === "threads"
-      ? "a warp multiplies a row of weights by dp4a"
-      : "the widest vector instructions that the host device may use";
-    return { variant: variants[0]!, reason };
+    if (work.form === "block") {
+      const reason = "the widest vector instructions that the host device may use";
+      return { variant: variants[0]!, reason };
+    }
+    const { library, label, info } = work.context;
+    const against = library.kind === "host"
+      ? "the host device imitates tensor cores, which takes longer"
+      : !variants.includes("mma")
+      ? `it needs compute capability 8.0, and ${label} has ${info.computeCapability}`
+      : m < MMA_ROWS
+      ? `${m} rows are fewer than ${MMA_ROWS}`
+      : undefined;
+    if (against === undefined) {
+      return { variant: "mma" as const, reason: "tensor cores multiply tiles of int8" };
+    }
+    const reason = `a warp multiplies a row of weights by dp4a; not mma: ${against}`;
+    return { variant: "dp4a" as const, reason };
   }
   const variant = TERNARY_VARIANTS.find((it) => it === wanted) ??
     refuseOption(TypeError, action, "variant", TERNARY_VARIANTS.join(", "), wanted);
@@ -113,10 +136,21 @@ function chooseVariant(work: DeviceWork, wanted: unknown, action: string) {
 }
 
 function planOf(
-  { work, m, n, depth }: Pick<ReturnType<typeof check>, "work" | "m" | "n" | "depth">,
+  { work: { context }, variant, m, n, depth }: Pick<
+    ReturnType<typeof check>,
+    "work" | "variant" | "m" | "n" | "depth"
+  >,
 ): Launch {
-  const { form, context } = work;
-  if (form === "threads") {
+  if (variant === "mma") {
+    const launches = MMA_TILES.filter(([rows]) => rows === 32 || rows < 2 * m)
+      .map(([rows, columns]) => ({
+        ...{ rows, columns },
+        launch: { grid: Math.ceil(m / rows) * Math.ceil(n / columns), block: 2 * columns },
+      }));
+    const least = context.info.multiprocessorCount;
+    return launches.find(({ launch }) => launch.grid >= least) ?? launches.at(-1)!;
+  }
+  if (variant === "dp4a") {
     const launch = { grid: Math.ceil(m / THREAD_ROWS) * Math.ceil(n / WARPS), block: BLOCK };
     return { launch, rows: THREAD_ROWS, columns: WARPS };
   }
@@ -198,7 +232,7 @@ function check(
   const m = batch.reduce((product, extent) => product * extent, 1);
   const depth = GROUP * Math.ceil(columns / GROUP);
   const work = DeviceWork.of(context);
-  const chosen = chooseVariant(work, options.variant, action);
+  const chosen = chooseVariant(work, m, options.variant, action);
   return { own, n, m, depth, batch, dtype, context, named, work, ...chosen };
 }
 
@@ -253,11 +287,14 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
     weights.scale.size === 1 ? "scale[0]" : "scale[column]",
   ].join(" * ");
   const value = bias === undefined ? scaled : `${scaled} + bias[column]`;
-  const type = cTypeOf(dtype as DType);
+  const finish = `out[row * n + column] = store<${cTypeOf(dtype as DType)}>(${value});`;
+  const isMma = variant === "mma";
   runTemplate({
     action,
-    template: "ternaryMatmul",
-    ...(variant === "dp4a" ? {} : { vectors: variant }),
+    ...(isMma
+      ? { template: "ternaryMma", definitions: multiplyText(["int8", "int8"]) } as const
+      : { template: "ternaryMatmul" } as const),
+    ...(isMma || variant === "dp4a" ? {} : { vectors: variant }),
     inputs: {
       q: q as Tensor,
       codes: weights.codes as Tensor,
@@ -267,15 +304,25 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
     },
     results: { out: result },
     numbers: { m, n, depth, columns, rows },
-    body: `
+    body: isMma
+      ? `
+  using Left = Stored<signed char>;
+  using Right = Stored<unsigned char>;
+  const Product<unsigned int, Left, Right> product{q, codes, m, n, depth, depth, 1, 1, depth / 4};
+  const i64 down = (m + rows - 1) / rows;
+  const auto finish = [=](i64 row, i64 column, unsigned int sum) {
+    const int dot = static_cast<int>(sum);
+    ${finish}
+  };
+  matmul_mma<Multiply, signed char, unsigned char, Lie::along, Lie::ternary,
+             ${rows}, ${columns}, false>(product, finish, blockIdx.x, down, gridDim.x);`
+      : `
   const i64 down = (m + rows - 1) / rows;
   const i64 top = blockIdx.x % down * rows;
   const i64 begin = blockIdx.x / down * columns;
   const i64 end = begin + columns < n ? begin + columns : n;
   const TernaryProduct product{q, codes, m, n, depth};
-  ternary_tile(product, top, rows, begin, end, [=](i64 row, i64 column, int dot) {
-    out[row * n + column] = store<${type}>(${value});
-  });`,
+  ternary_tile(product, top, rows, begin, end, [=](i64 row, i64 column, int dot) { ${finish} });`,
     size: m * n,
     chunk: 1,
     grid: launch,
@@ -290,7 +337,7 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
 /**
  * How {@linkcode ternaryMatmul} computes the same product.
  *
- * @returns `variant`: `dp4a`, or the vector instructions; `launch`: blocks and threads per block;
+ * @returns `variant`: `mma` or `dp4a`, or the vector instructions; `launch`: blocks and threads per block;
  * `reason`: the reason.
  * @throws {TypeError} As `ternaryMatmul()`.
  * @throws {RangeError} As `ternaryMatmul()`.

@@ -21,6 +21,9 @@ const SHAPES = [
   [7, 13, 200],
   [9, 6, 8321],
   [65, 11, 130],
+  // A tile of tensor cores of each size, with 65 x 11.
+  [17, 70, 64],
+  [66, 130, 200],
 ] as const;
 
 /** Rows of activations over the whole range, rows of weights. */
@@ -116,7 +119,7 @@ Deno.test("ternaryMatmul() names wrong operands and options", async () => {
     [() => ternaryMatmul(tensor([1], { device }), weights), "the last extent of x must be 2"],
     [
       () => ternaryMatmul(x, weights, { variant: "avx" as never }),
-      "options.variant must be dp4a, ",
+      "options.variant must be mma, ",
     ],
     [() => ternaryMatmul(x, x as never), "weights must be a TernaryWeights"],
     [() => ternaryMatmul(x, weights, { dtype: "int8" as never }), "options.dtype must be float32"],

@@ -27,8 +27,9 @@
 namespace gridstride::tensor {
 #if !defined(GS_BLOCK_FORM)
 
-// How elements lie: along k or across it, in aligned chunks of 16 bytes, or anyhow.
-enum class Lie { along, across, any };
+// How elements lie: along k or across it, in aligned chunks of 16 bytes, or anyhow; or packed as in
+// ternary_mma.cuh.
+enum class Lie { along, across, any, ternary };
 
 template <typename T, typename U>
 constexpr bool is_same = false;
@@ -41,6 +42,8 @@ constexpr bool is_same<T, T> = true;
 template <typename Convert, typename Stored, Lie lie, int edge, int threads>
 struct MmaTile {
   using Element = typename Convert::Element;
+  // Of the product's operand in one of memory.
+  static constexpr int per_element = 1;
   static constexpr int width = sizeof(Stored);
   static constexpr int depth = 64 / width;
   static constexpr int chunk = 16 / width;
@@ -187,11 +190,11 @@ template <typename Multiply, typename StoredA, typename StoredB, Lie lie_a, Lie 
 __device__ __forceinline__ void matmul_mma(const Product<V, Left, Right>& p, const Finish& finish,
                                            i64 tile, i64 down, i64 tiles) {
   constexpr int threads = 2 * columns;
-  constexpr int stages = columns > 64 ? 3 : 4;
   constexpr int high = rows / 32;  // steps of 16 rows of a warp
   using TileA = MmaTile<Left, StoredA, lie_a, rows, threads>;
   using TileB = MmaTile<Right, StoredB, lie_b, columns, threads>;
   constexpr int stage_size = TileA::size + TileB::size;
+  constexpr int stages = 4 * stage_size > 48 * 1024 ? 3 : 4;
   __shared__ __align__(128) unsigned char memory[stages * stage_size];
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % 32;
@@ -213,8 +216,8 @@ __device__ __forceinline__ void matmul_mma(const Product<V, Left, Right>& p, con
       const int ks = static_cast<int>(p.k - k < depth ? p.k - k : depth);
       unsigned char* const to = memory + stage * stage_size;
       TileA::fill(to, p.a + top * p.a_m + k * p.a_k, p.a_m, p.a_k, used_rows, ks);
-      TileB::fill(to + TileA::size, p.b + begin * p.b_n + k * p.b_k, p.b_n, p.b_k, used_columns,
-                  ks);
+      const auto* const b = p.b + begin * p.b_n + k / TileB::per_element * p.b_k;
+      TileB::fill(to + TileA::size, b, p.b_n, p.b_k, used_columns, ks);
     }
     // An empty group where there is no such step: groups are counted.
     commit_copies();

@@ -168,6 +168,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/kernels/tensor/tensor_core.cuh",
   "csrc/kernels/tensor/ternary.cuh",
   "csrc/kernels/tensor/ternary_matmul.cuh",
+  "csrc/kernels/tensor/ternary_mma.cuh",
   "csrc/kernels/tree_reduce.cuh",
   "csrc/kernels/vector_access.cuh",
   "csrc/shim/abi.cu",

@@ -18,6 +18,7 @@ import SORT from "../../../csrc/kernels/tensor/sort.cuh" with { type: "text" };
 import TENSOR_CORE from "../../../csrc/kernels/tensor/tensor_core.cuh" with { type: "text" };
 import TERNARY from "../../../csrc/kernels/tensor/ternary.cuh" with { type: "text" };
 import TERNARY_MATMUL from "../../../csrc/kernels/tensor/ternary_matmul.cuh" with { type: "text" };
+import TERNARY_MMA from "../../../csrc/kernels/tensor/ternary_mma.cuh" with { type: "text" };
 import type { DType } from "../../memory/dtype.ts";
 import { vectorDeclarations } from "./operations.ts";
 import type { VectorSet } from "../../ffi/build/vector_sets.ts";
@@ -31,6 +32,7 @@ const TEMPLATES = {
   random: [MAP, RANDOM],
   ternary: [MAP, TERNARY],
   ternaryMatmul: [MAP, BYTE_PANELS, TERNARY_MATMUL],
+  ternaryMma: [MAP, MATMUL, TENSOR_CORE, MATMUL_MMA, TERNARY_MMA],
   attention: [MAP, ATTENTION],
   attentionMma: [MAP, ATTENTION, TENSOR_CORE, ATTENTION_MMA],
   matmul: [MAP, MATMUL],
