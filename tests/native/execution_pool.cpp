@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <stdexcept>
 #include <thread>
@@ -116,15 +117,23 @@ void check_submitters() {
   check(good == 1600 && total == expected, "launches from eight threads at once");
 }
 
+// Blocks of a microsecond, each with an element of its own: a block that is lost or runs twice
+// shows.
+__global__ void advance(unsigned* elements) {
+  unsigned value = elements[blockIdx.x];
+  for (int i = 0; i < 500; ++i) value = value * 1664525u + blockIdx.x;
+  elements[blockIdx.x] = value;
+}
+
 // A stream's next launch is submitted by the completion of the one before.
 class Chain {
  public:
-  explicit Chain(unsigned length) : left_(length) {}
-  void run() {
-    submit_next();
-    while (!done_.load()) std::this_thread::yield();
+  Chain(unsigned length, unsigned blocks) : left_(length), elements_(blocks, 1u) {}
+  void start() { submit_next(); }
+  const std::vector<unsigned>& wait() const {
+    while (!done_.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return elements_;
   }
-  unsigned total() const { return total_; }
 
  private:
   void submit_next() {
@@ -132,10 +141,11 @@ class Chain {
       done_ = true;
       return;
     }
-    const host::KernelDescriptor* kernel = host::kernel_descriptor<add_one>("kernel");
-    unsigned* address = &total_;
+    const host::KernelDescriptor* kernel = host::kernel_descriptor<advance>("kernel");
+    unsigned* address = elements_.data();
     void* addresses[] = {&address};
-    host::LaunchRequest request{kernel, 1, 1, 0, host::pack_arguments(*kernel, addresses), 0};
+    const auto blocks = static_cast<unsigned>(elements_.size());
+    host::LaunchRequest request{kernel, blocks, 1, 0, host::pack_arguments(*kernel, addresses), 0};
     host::WorkerPool::instance().submit(
         host::make_kernel_work(std::move(request), [this](const host::LaunchFault*) {
           submit_next();
@@ -143,14 +153,35 @@ class Chain {
   }
 
   unsigned left_;
-  unsigned total_ = 0;
+  std::vector<unsigned> elements_;
   std::atomic<bool> done_{false};
 };
 
-void check_chain() {
-  Chain chain(5000);
-  chain.run();
-  check(chain.total() == 5000, "completions submit the next launch");
+double processor_seconds() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Launches that two workers share, of a few and of tens of microseconds, in streams side by side.
+void check_chains() {
+  constexpr unsigned length = 1500;
+  Chain chains[] = {{length, 1}, {length, 7}, {length, 24}, {length, 64}};
+  for (Chain& chain : chains) chain.start();
+  bool right = true;
+  for (const Chain& chain : chains) {
+    const std::vector<unsigned>& elements = chain.wait();
+    for (unsigned block = 0; block < elements.size(); ++block) {
+      unsigned expected = 1;
+      for (unsigned i = 0; i < 500 * length; ++i) expected = expected * 1664525u + block;
+      right = right && elements[block] == expected;
+    }
+  }
+  check(right, "completions submit the next launch, and every block runs once");
+  const double before = processor_seconds();
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  const double spent = processor_seconds() - before;
+  check(spent < 0.1, "afterwards the workers sleep", std::to_string(spent) + " s of 0.4 s");
 }
 
 bool refuses(host::LaunchRequest request) {
@@ -243,7 +274,7 @@ void check_pool() {
   check_fairness_of_surprises();
   check_submitters();
   check_help();
-  check_chain();
+  check_chains();
   check_refusals();
   check_table();
   check_counts();

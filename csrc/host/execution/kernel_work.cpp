@@ -149,6 +149,9 @@ constexpr uint64_t largest_chunk = uint64_t{1} << 20;
 // of 100 microseconds, additions of 2^18 floats take 0.7 of the time, and shorter work as long.
 constexpr uint64_t worth_waking_nanoseconds = 40000;
 
+// A worker that spins has begun within a microsecond.
+constexpr uint64_t worth_sharing_nanoseconds = 5000;
+
 class KernelWork final : public Work {
  public:
   KernelWork(LaunchRequest request, std::function<void(const LaunchFault*)> completed)
@@ -191,19 +194,18 @@ class KernelWork final : public Work {
 
   // Called before the first piece: only now, when it is this launch's turn, is it known how long
   // those took that were enqueued before it.
-  bool wants_help() override {
+  bool wants_help(bool is_awake) override {
     if (next_block_.load(std::memory_order_relaxed) == 0) {
       block_nanoseconds_.store(recall_block_time(launch_), std::memory_order_relaxed);
     }
-    return !is_short(blocks_left());
+    const uint64_t worth = is_awake ? worth_sharing_nanoseconds : worth_waking_nanoseconds;
+    const uint64_t each = block_nanoseconds_.load(std::memory_order_relaxed);
+    const bool wants = each == unknown_time || blocks_left() > worth / (each + 1);
+    if (wants) shared_.store(true, std::memory_order_relaxed);
+    return wants;
   }
 
  private:
-  bool is_short(uint64_t blocks) const {
-    const uint64_t each = block_nanoseconds_.load(std::memory_order_relaxed);
-    return each != unknown_time && blocks <= worth_waking_nanoseconds / (each + 1);
-  }
-
   uint64_t blocks_left() const {
     const uint64_t claimed = next_block_.load(std::memory_order_relaxed);
     return block_count_ > claimed ? block_count_ - claimed : 0;
@@ -213,7 +215,7 @@ class KernelWork final : public Work {
     const uint64_t chunk = chunk_.load(std::memory_order_relaxed);
     // What one worker is to do alone is not divided among all. Its chunks grow from one block all
     // the same: they may turn out longer than the last time.
-    if (is_short(block_count_)) return chunk;
+    if (!shared_.load(std::memory_order_relaxed)) return chunk;
     const uint64_t fair = blocks_left() / (2 * uint64_t{workers_});
     // Small enough, towards the end, that the workers end together.
     return std::max<uint64_t>(1, std::min(chunk, fair));
@@ -293,6 +295,8 @@ class KernelWork final : public Work {
   std::atomic<const Worker*> first_worker_{nullptr};
   uint64_t first_ran_ = 0;
   Clock::duration first_spent_{0};
+  // Whether a piece of this launch wanted help.
+  std::atomic<bool> shared_{false};
   // On lines of their own: every worker writes them.
   alignas(64) std::atomic<uint64_t> next_block_{0};
   std::atomic<uint64_t> chunk_{1};

@@ -19,6 +19,10 @@ namespace {
 // time slice of milliseconds, where a thread that sleeps is scheduled as soon as it is woken.
 constexpr auto spin_time = std::chrono::microseconds(20);
 
+// In a row of launches, where work came while a worker span, it spins for longer: without it the
+// other worker runs those alone that are not worth waking anybody.
+constexpr auto row_spin_time = std::chrono::microseconds(100);
+
 // The interval at which a worker looks for work without a wake-up, and for how long after the last.
 constexpr auto watch_period = std::chrono::milliseconds(10);
 constexpr unsigned idle_watch_periods = 50;
@@ -112,7 +116,7 @@ std::shared_ptr<Work> WorkerPool::take(std::unique_lock<std::mutex>& lock) {
   ++work->workers_inside_;
   work->queued_ = work->divisible();
   if (work->queued_) queue_.push_back(work);
-  const bool wants_help = work->queued_ && (work->wants_help() || !watching_);
+  const bool wants_help = work->queued_ && (work->wants_help(spinning_) || !watching_);
   if (wants_help || others_wait) wake_one(lock);
   return work;
 }
@@ -121,11 +125,14 @@ void WorkerPool::wait_for_work(std::unique_lock<std::mutex>& lock) {
   if (!spinning_) {
     spinning_ = true;
     const uint64_t seen = submissions_.load(std::memory_order_relaxed);
+    const auto longest = in_row_ ? row_spin_time : spin_time;
     lock.unlock();
-    spin_until_submission(seen);
+    const bool came = spin_until_submission(seen, longest);
     lock.lock();
     spinning_ = false;
-    if (!queue_.empty()) return;
+    in_row_ = came;
+    // Others may have been faster: in a row it spins again.
+    if (came || !queue_.empty()) return;
   }
   ++sleeping_;
   if (watching_) {
@@ -151,14 +158,15 @@ void WorkerPool::watch(std::unique_lock<std::mutex>& lock) {
   if (queue_.empty()) work_available_.wait(lock);
 }
 
-void WorkerPool::spin_until_submission(uint64_t seen) const {
-  const auto end = std::chrono::steady_clock::now() + spin_time;
+bool WorkerPool::spin_until_submission(uint64_t seen, std::chrono::microseconds longest) const {
+  const auto end = std::chrono::steady_clock::now() + longest;
   do {
     for (int i = 0; i < 32; ++i) {
-      if (submissions_.load(std::memory_order_relaxed) != seen) return;
+      if (submissions_.load(std::memory_order_relaxed) != seen) return true;
       pause_processor();
     }
   } while (std::chrono::steady_clock::now() < end);
+  return false;
 }
 
 void WorkerPool::leave(const std::shared_ptr<Work>& work, bool ran) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -47,7 +48,7 @@ class WorkerPool {
   std::shared_ptr<Work> take(std::unique_lock<std::mutex>& lock);
   void wait_for_work(std::unique_lock<std::mutex>& lock);
   void watch(std::unique_lock<std::mutex>& lock);
-  void spin_until_submission(uint64_t seen) const;
+  bool spin_until_submission(uint64_t seen, std::chrono::microseconds longest) const;
   void leave(const std::shared_ptr<Work>& work, bool ran);
   void wake_one(std::unique_lock<std::mutex>& lock);
 
@@ -57,6 +58,8 @@ class WorkerPool {
   unsigned sleeping_ = 0;
   // At most one idle worker spins; it needs no waking, and the others leave it the processor.
   bool spinning_ = false;
+  // Whether work came while the last worker span.
+  bool in_row_ = false;
   // One sleeper looks at the queue from time to time; see WorkerPool::watch.
   bool watching_ = false;
   uint64_t taken_ = 0;

@@ -21,8 +21,12 @@ class Work {
   // Whether several workers may be in run_piece at the same time. Called once per piece.
   virtual bool divisible() const { return false; }
 
-  // Whether the rest of divisible work justifies waking a worker. Called once per piece.
-  virtual bool wants_help() { return true; }
+  // Whether the rest of divisible work justifies waking a worker, or sharing it with one that is
+  // awake. Called once per piece.
+  virtual bool wants_help(bool is_awake) {
+    static_cast<void>(is_awake);
+    return true;
+  }
 
  protected:
   Work() = default;
