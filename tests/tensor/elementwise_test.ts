@@ -28,11 +28,32 @@ async function numbersOf(result: Tensor): Promise<number[]> {
   return (await result.toNested() as readonly (number | bigint | boolean)[]).map(Number);
 }
 
-function checkFloats(dtype: DType, name: string, operands: readonly number[][]) {
+/**
+ * One kernel that computes several operations of two operands of a type, by their names: a kernel
+ * for each takes most of the time of a test. `fuse()` has the bits of single operations.
+ */
+function together(dtype: DType, names: readonly string[], isBinary: (name: string) => boolean) {
+  const all = tensors.fuse((place: Tensor, x: Tensor, y: Tensor) =>
+    names.map((name) => operationOf(name)(x, ...isBinary(name) ? [y] : []))
+      .map((own) => own.dtype === "bool" ? own.astype(dtype) : own)
+      .reduce((rest, own, at) => tensors.where(place.equal(at), own, rest) as Tensor)
+  );
+  return (name: string, x: Tensor, y = x): Tensor => {
+    using place = tensor([names.indexOf(name)], { dtype: "int32", device });
+    return all(place, x, y);
+  };
+}
+
+function checkFloats(
+  dtype: DType,
+  name: string,
+  operands: readonly number[][],
+  run: (name: string, ...operands: [Tensor, Tensor]) => Tensor,
+) {
   const [reference, bound, isTested = () => true] = { ...UNARY, ...BINARY }[name]!;
   const columns = operands[0]!.map((_, k) => operands.map((row) => rounded(dtype, row[k]!)));
   const inputs = columns.map((column) => tensor(column, { dtype, device }));
-  const result = operationOf(name)(...inputs);
+  const result = run(name, ...inputs as [Tensor, Tensor]);
   return async () => {
     const values = await numbersOf(result);
     const type = result.dtype === "bool" ? "float64" : dtype;
@@ -50,12 +71,25 @@ function checkFloats(dtype: DType, name: string, operands: readonly number[][]) 
 Deno.test("Elementwise functions of floats are within their bounds of double precision", async () => {
   // All in float32, and the others where their code differs; `gridstride validate` covers the rest.
   const some = ["add", "divide", "exp", "maximum", "less", "remainder"];
+  // What compilers have as one instruction or two; all others have a kernel of their own in float32.
+  const simple =
+    /^(abs|ceil|floor|trunc|round|negative|positive|reciprocal|relu|sign|signBit|sqrt|square|copySign|minimum|subtract|multiply|(is|logical)[A-Z].*|.*[eE]qual|greater)$/;
   for (const dtype of ["float32", "float64", "bfloat16"] as const) {
     const names = (table: object) =>
       Object.keys(table).filter((it) => dtype === "float32" || some.includes(it));
+    const isShared = (name: string) => dtype !== "float32" || simple.test(name);
+    const shared = names({ ...UNARY, ...BINARY }).filter(isShared);
+    const fused = together(dtype, shared, (name) => name in BINARY);
+    const check = (name: string, operands: readonly number[][]) =>
+      checkFloats(
+        dtype,
+        name,
+        operands,
+        (own, ...inputs) => isShared(own) ? fused(own, ...inputs) : operationOf(own)(...inputs),
+      );
     const checks = [
-      ...names(UNARY).map((name) => checkFloats(dtype, name, VALUES.map((x) => [x]))),
-      ...names(BINARY).map((name) => checkFloats(dtype, name, PAIRS)),
+      ...names(UNARY).map((name) => check(name, VALUES.map((x) => [x]))),
+      ...names(BINARY).map((name) => check(name, PAIRS)),
     ];
     for (const check of checks) await check();
   }
@@ -75,9 +109,9 @@ Deno.test("Elementwise functions of integers are exact and wrap", async () => {
       : Math.log2(Number(highest - lowest + 1n));
     const wrap = lowest < 0n ? BigInt.asIntN : BigInt.asUintN;
     const [x, y] = [0, 1].map((k) => tensor(pairs.map((pair) => pair[k]!), { dtype, device }));
+    const run = together(dtype, Object.keys(INTEGER), (name) => INTEGER[name]!.length > 1);
     return Object.entries(INTEGER).map(([name, reference]) => {
-      const isUnary = reference.length === 1;
-      const result = operationOf(name)(...isUnary ? [x!] : [x!, y!]);
+      const result = run(name, x!, y);
       return async () => {
         assertEquals(result.dtype, dtype);
         const values = await result.toNested() as readonly (number | bigint)[];
@@ -101,18 +135,24 @@ Deno.test("bitwiseLeftShift() and bitwiseRightShift() give 0 or the sign beyond 
 
 Deno.test("astype() converts between all element types, saturating", async () => {
   const numbers = [0, 1, 2.5, -3.5, 300, -70000, 3e9, Infinity, -Infinity, NaN];
-  const checks = DTYPES.flatMap((from) => {
+  // From all types by one kernel, as to one type they differ in how they are read; and from float32.
+  const all = tensors.fuse((place: Tensor, ...own: Tensor[]) =>
+    own.map((x) => x.astype("int8"))
+      .reduce((rest, x, at) => tensors.where(place.equal(at), x, rest) as Tensor<"int8">)
+  );
+  const empty = DTYPES.map((dtype) => zeros([numbers.length], { dtype, device }) as Tensor);
+  const checks = DTYPES.flatMap((from, at) => {
     const range = integerRange(from);
     const values = numbers.filter((x) =>
       range === undefined
         ? from !== "bool"
         : Number.isInteger(x) && BigInt(x) >= range.lowest && BigInt(x) <= range.highest
     ).map((x) => isFloatDType(from) ? rounded(from, x) : x);
-    const x = tensor(from === "bool" ? [false, true] : values, { dtype: from, device });
-    // All types to one, and float32 to all: each pair is a kernel of its own.
-    const targets = DTYPES.filter((to) => from === "float32" || to === "int8");
-    return targets.map((to) => {
-      const result = x.astype(to);
+    const padded = numbers.map((_, k) => from === "bool" ? k === 1 : values[k] ?? 0);
+    const x = tensor(padded, { dtype: from, device });
+    const place = tensor([at], { dtype: "int32", device });
+    return DTYPES.filter((to) => from === "float32" || to === "int8").map((to) => {
+      const result = from === "float32" ? x.astype(to) : all(place, ...empty.with(at, x));
       return async () => {
         const actual = await numbersOf(result);
         (from === "bool" ? [0, 1] : values).forEach((value, at) => {

@@ -58,7 +58,7 @@ Deno.test("fuse() has the bits of single operations for random expressions", asy
   const y = tensor([2, -0.25, 1e-20], { device });
   const step = fc.tuple(fc.constantFrom(...STEPS), fc.nat(3));
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
+    fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 9 }), async (steps) => {
       const fused = fuse((a: Tensor<"float32">, b: Tensor<"float32">) => run(steps, a, b));
       const result = await fused(x, y).toArray();
       setKernelFusion(false);
@@ -69,14 +69,17 @@ Deno.test("fuse() has the bits of single operations for random expressions", asy
       }
       assertEquals(await run(steps, x, y).toArray(), result, JSON.stringify(steps));
     }),
-    { numRuns: 15, seed: 14 },
+    { numRuns: 8, seed: 14 },
   );
 });
 
 Deno.test("fuse() rounds 16-bit floats after every operation, as single operations do", async () => {
-  for (const dtype of ["float16", "bfloat16"] as const) {
-    const x = tensor([1, 0.1, 3.3, 1000, 7e4], { device, dtype });
-    const f = (a: Tensor) => a.multiply(3).add(0.1).multiply(a).tanh().subtract(a);
+  const functions = {
+    float16: (a: Tensor) => a.multiply(3).add(0.1).tanh(),
+    bfloat16: (a: Tensor) => a.multiply(a).subtract(a),
+  };
+  for (const [dtype, f] of Object.entries(functions)) {
+    const x = tensor([1, 0.1, 3.3, 1000, 7e4], { device, dtype: dtype as "float16" });
     assertEquals(await fuse(f)(x).toArray(), await f(x).toArray());
   }
 });

@@ -23,15 +23,23 @@ const TYPES = ["float64", "bfloat16", "float8_e4m3", "int8", "bool"] as const;
 const positions = (shape: number[], n: number) => Grid.mixed(shape, 2 * n).map((it) => it - n);
 const counted = (index: number, n: number) => index < 0 ? index + n : index;
 
+/**
+ * The views of a grid on a device. Element types, types of positions and ranks of views are kernels
+ * each: all views are of float32, those of take() have int32 positions and the others int64, and the
+ * form that differs in the template alone has the first views.
+ */
+const viewsOf = (grid: Grid, on: typeof device) =>
+  [...grid.views("float32", on)].slice(0, on === device ? 4 : 2);
+
 for (const [form, on] of forms) {
   const place = { device: on };
 
   Deno.test(`take() reads elements, rows and planes of views (${form})`, async () => {
     const grid = Grid.mixed([5, 4, 33], 1000);
     const lists = [positions([7], 4), positions([2, 3], 4), positions([], 4)];
-    const checks = [...grid.views("float32", on)].flatMap((x) =>
+    const checks = viewsOf(grid, on).flatMap((x) =>
       lists.flatMap((list, k) => {
-        const indices = list.tensor(k === 1 ? "int64" : "int32", on) as Indices;
+        const indices = list.tensor("int32", on) as Indices;
         return [0, 1, 2].map((axis) => {
           const shape = grid.shape.toSpliced(axis, 1, ...list.shape);
           const reference = Grid.of(shape, (p) => {
@@ -51,8 +59,9 @@ for (const [form, on] of forms) {
     using whole = tensor([0, 99, -1, 99, 41, 99, -42, 99], { ...place, dtype: "int64" });
     using indices = whole.slice([{ step: 2 }]).flip();
     const reference = [-42, 41, -1, 0].map((it) => grid.values[counted(it, 42)]!);
-    const views = [...grid.views("int32", on)];
-    await Promise.all(views.map((x) => expect(take(x, indices), new Grid([4], reference))));
+    await Promise.all(
+      viewsOf(grid, on).map((x) => expect(take(x, indices), new Grid([4], reference))),
+    );
   });
 
   Deno.test(`takeAlongAxis() broadcasts axes (${form})`, async () => {
@@ -61,7 +70,7 @@ for (const [form, on] of forms) {
       const at = counted(axis, 3);
       const list = positions(grid.shape.with(at, 6), grid.shape[at]!);
       const single = positions([1, 1, 1], grid.shape[at]!);
-      return [...grid.views("float64", on)].flatMap((x, k) =>
+      return viewsOf(grid, on).flatMap((x, k) =>
         [list, single].map((it) => {
           const indices = it === list && k > 0
             ? [...it.views("int64", on)][k]!
@@ -92,8 +101,8 @@ for (const [form, on] of forms) {
   Deno.test(`scatterAdd() adds updates in their order along every axis (${form})`, async () => {
     const grid = Grid.mixed([3, 5, 4], 100);
     const lists = [positions([40], 3), positions([2, 3], 3), new Grid([0], [])];
-    const checks = [...grid.views("float32", on)].flatMap((x, k) =>
-      [0, 1, 2].flatMap((axis) =>
+    const checks = viewsOf(grid, on).flatMap((x, k) =>
+      (on === device ? [0, 1, 2] : [1]).flatMap((axis) =>
         lists.map((list) => {
           const shape = grid.shape.toSpliced(axis, 1, ...list.shape);
           const added = Grid.mixed(shape, 50);

@@ -105,6 +105,20 @@ const CASES: readonly (readonly [Floats, number, number])[] = [
   ["bfloat16", 3, 129],
 ];
 
+/**
+ * The types of functions on the first device, and on the one that simulates threads. Every case is
+ * a kernel to compile, and forms differ in the template alone: on both devices all types pass
+ * through it, and every function has its rounding of 16-bit results; validation has all pairs.
+ */
+const TYPES: Readonly<Record<string, readonly [readonly Floats[], readonly Floats[]]>> = {
+  softmax: [["float32", "float64", "bfloat16"], ["float32"]],
+  logSoftmax: [["float32", "float64", "float16"], ["bfloat16"]],
+  layerNorm: [["float32", "float64", "bfloat16"], ["float32"]],
+  rmsNorm: [["float32", "float16"], ["float16"]],
+};
+const isTested = (name: string, on: typeof device, dtype: Floats) =>
+  TYPES[name]![devices.indexOf(on)]!.includes(dtype);
+
 Deno.test("softmax() and logSoftmax() match the reference for every length of rows", async () => {
   for (const on of devices) {
     const checks = CASES.map(([dtype, count, columns]) => {
@@ -112,7 +126,9 @@ Deno.test("softmax() and logSoftmax() match the reference for every length of ro
       using x = tensor(rows, { dtype, device: on });
       const what = `${dtype} [${count}, ${columns}]`;
       return [
+        isTested("softmax", on, dtype) &&
         assertClose(softmax(x), rows.flatMap(reference.softmax), 16, `softmax ${what}`, 1e-5),
+        isTested("logSoftmax", on, dtype) &&
         assertClose(logSoftmax(x), rows.flatMap(reference.logSoftmax), 8, `logSoftmax ${what}`),
       ];
     });
@@ -162,10 +178,9 @@ Deno.test("rows of 2^20 elements are divided among blocks with the same result",
   const row = [...elements];
   for (const on of devices) {
     using x = fromTypedArray(elements, [1, elements.length], { device: on });
-    await Promise.all([
-      assertClose(softmax(x), reference.softmax(row), 64, "softmax", 0),
-      assertClose(layerNorm(x), reference.norm(row, true), 64, "layerNorm"),
-    ]);
+    await assertClose(softmax(x), reference.softmax(row), 64, "softmax", 0);
+    if (on !== device) continue; // the parts are merged alike
+    await assertClose(layerNorm(x), reference.norm(row, true), 64, "layerNorm");
     const { y, scale } = rmsNorm(x, { quantize: "int8" });
     const unit = reference.norm(row, false);
     const factor = await scale.item();
@@ -179,6 +194,7 @@ const REDUCTIONS = ["none", "sum", "mean"] as const;
 Deno.test("crossEntropy() matches the reference and reports labels out of range", async () => {
   for (const on of devices) {
     for (const [dtype, type] of [["float32", "int32"], ["bfloat16", "int64"]] as const) {
+      if (on !== device && dtype === "bfloat16") continue;
       const rows = generate(6, 37);
       const classes = [0, 36, 5, 5, 17, 1];
       using x = tensor(rows, { dtype, device: on }).reshape([2, 3, 37]);
@@ -223,13 +239,15 @@ Deno.test("softmaxBackward(), logSoftmaxBackward() and crossEntropyBackward() ar
     using x = tensor(rows, place);
     using dy = tensor(outer, place);
     using labels = tensor(classes, { dtype: "int32", device: on });
-    const soft = differences((it) => dot(it.map(reference.softmax), outer), rows);
-    const log = differences((it) => dot(it.map(reference.logSoftmax), outer), rows);
-    await Promise.all([
-      assertClose(softmaxBackward(dy, softmax(x)), soft, ROUGH, "softmax"),
-      assertClose(logSoftmaxBackward(dy, logSoftmax(x)), log, ROUGH, "logSoftmax"),
-    ]);
-    for (const reduction of REDUCTIONS) {
+    if (on === device) {
+      const soft = differences((it) => dot(it.map(reference.softmax), outer), rows);
+      const log = differences((it) => dot(it.map(reference.logSoftmax), outer), rows);
+      await Promise.all([
+        assertClose(softmaxBackward(dy, softmax(x)), soft, ROUGH, "softmax"),
+        assertClose(logSoftmaxBackward(dy, logSoftmax(x)), log, ROUGH, "logSoftmax"),
+      ]);
+    }
+    for (const reduction of on === device ? REDUCTIONS : REDUCTIONS.slice(0, 1)) {
       const scales = reduction === "none" ? [0.5, -2, 3, 1] : classes.map(() => 1.5);
       const loss = (it: Rows) => {
         const losses = it.map((row, r) => -reference.logSoftmax(row)[classes[r]!]! * scales[r]!);
@@ -261,13 +279,16 @@ Deno.test("layerNorm() and rmsNorm() match the reference with weight, bias and r
       using b = tensor(bias!, { device: on });
       const centred = sums.flatMap((row) => reference.norm(row, true, weight, bias));
       const plain = rows.flatMap((row) => reference.norm(row, false));
+      const norm = isTested("rmsNorm", on, dtype) &&
+        assertClose(rmsNorm(x), plain, 8, `rmsNorm ${dtype} ${columns}`);
+      if (!isTested("layerNorm", on, dtype)) return [norm];
       const fused = layerNorm(x, { weight: w, bias: b, residual });
       // A sum of two elements is rounded to the type before it is normalised.
       const isExact = dtype !== "bfloat16" && dtype !== "float16";
       return [
         assertClose(fused.y, centred, isExact ? 32 : 12, `layerNorm ${dtype} ${columns}`),
         assertClose(fused.sum, sums.flat(), 1, `the sum ${dtype} ${columns}`),
-        assertClose(rmsNorm(x), plain, 8, `rmsNorm ${dtype} ${columns}`),
+        norm,
       ];
     });
     await Promise.all(checks.flat());
@@ -282,7 +303,7 @@ Deno.test("layerNormBackward() and rmsNormBackward() are derivatives", async () 
     using x = tensor(rows, place);
     using dy = tensor(outer, place);
     using w = tensor(weight!, place);
-    for (const isCentred of [true, false]) {
+    for (const isCentred of on === device ? [true, false] : [true]) {
       const loss = (it: Rows, own = weight, bias?: number[]) =>
         dot(it.map((row) => reference.norm(row, isCentred, own, bias)), outer);
       const result = isCentred
@@ -304,6 +325,7 @@ Deno.test("layerNorm() and rmsNorm() quantise each row by its largest magnitude"
   for (const on of devices) {
     using x = tensor(rows, { device: on });
     for (const [dtype, limit] of [["int8", 127], ["float8_e4m3", 448]] as const) {
+      if (on !== device && dtype !== "int8") continue;
       for (const isCentred of [dtype === "int8"]) {
         const { y, scale } = (isCentred ? layerNorm : rmsNorm)(x, { quantize: dtype });
         assertEquals([y.dtype, scale.dtype, scale.shape], [dtype as DType, "float32", [4]]);

@@ -72,8 +72,13 @@ for (const [form, on] of forms) {
 
   Deno.test(`sort(), argsort() and topk() work along every axis of views (${form})`, async () => {
     const grid = special([6, 35, 3], 40);
-    const checks = [...grid.views("float64", on)].flatMap((x) =>
-      [0, 1, -1].flatMap((axis) => {
+    // All views, and in the other form one along the innermost axis and one along another.
+    const views = [...grid.views("float32", on)];
+    const cases = on === device
+      ? views.flatMap((x) => [0, 1, -1].map((axis) => [x, axis] as const))
+      : [[views[0]!, 1], [views[1]!, -1]] as const;
+    await Promise.all(
+      cases.flatMap(([x, axis]) => {
         const at = (axis + 3) % 3;
         const largest = alongAxis(grid, at, (line) => line.toSorted(descending).slice(0, 2));
         const { values, indices } = topk(x, 2, { axis });
@@ -84,9 +89,8 @@ for (const [form, on] of forms) {
           expect(values, largest),
           expect(chosen, largest),
         ];
-      })
+      }),
     );
-    await Promise.all(checks);
   });
 
   Deno.test(`cumulativeSum() adds up every size (${form})`, async () => {
@@ -102,7 +106,7 @@ for (const [form, on] of forms) {
 
   Deno.test(`cumulativeSum() adds up along every axis, with an initial 0 (${form})`, async () => {
     const grid = Grid.mixed([5, 4, 70]);
-    const checks = [...grid.views("float32", on)].flatMap((x) =>
+    const checks = [...grid.views("float32", on)].slice(0, on === device ? 4 : 1).flatMap((x) =>
       [0, 1, 2].flatMap((axis) => [
         expect(cumulativeSum(x, { axis }), alongAxis(grid, axis, running)),
         expect(
@@ -137,10 +141,9 @@ for (const [form, on] of forms) {
     const sparse = Grid.mixed([37, 30], 4).map((it) => it === 1 ? NaN : it === 2 ? -0 : it % 3);
     const places = Grid.of([37, 30], ([r, c]) => r! * 30 + c!).values
       .filter((at) => sparse.values[at] !== 0);
-    const checks = [...grid.views("float32", on)].map((x) =>
-      expect(unique(x), new Grid([distinct.length], distinct))
-    );
-    for (const x of sparse.views("float32", on)) {
+    const views = (own: Grid) => [...own.views("float32", on)].slice(0, on === device ? 4 : 2);
+    const checks = views(grid).map((x) => expect(unique(x), new Grid([distinct.length], distinct)));
+    for (const x of views(sparse)) {
       const [rows, columns] = await nonzero(x);
       const count = [places.length];
       checks.push(expect(rows!, new Grid(count, places.map((at) => Math.floor(at / 30)))));
@@ -153,7 +156,8 @@ for (const [form, on] of forms) {
     const line = [...special([301], 90).values].sort(order);
     const wanted = special([17, 9], 200);
     using x1 = new Grid([301], line).tensor("float32", on);
-    const checks = [...wanted.views("float64", on)].flatMap((x2) => [
+    const views = [...wanted.views("float64", on)].slice(0, on === device ? 2 : 1);
+    const checks = views.flatMap((x2) => [
       expect(
         searchsorted(x1, x2),
         wanted.map((it) => line.filter((own) => order(own, it) < 0).length),
