@@ -21,16 +21,20 @@ import {
 import { device } from "../support/device.ts";
 import { expect, forms, Grid, read } from "../support/tensor_forms.ts";
 
+/** Views, of one element type as each has kernels of its own; the other form has the first two. */
+const viewsOf = (grid: Grid, on: typeof device) =>
+  [...grid.views("float32", on)].slice(0, on === device ? 4 : 2);
+
 const modulo = (x: number, n: number) => ((x % n) + n) % n;
 
 for (const [form, on] of forms) {
   Deno.test(`concat() and stack() join views along every axis (${form})`, async () => {
     const grid = Grid.mixed([3, 5, 2]);
     const other = Grid.mixed([3, 5, 2], 5);
-    const checks = [...grid.views("float32", on)].flatMap((x, k) =>
+    const checks = viewsOf(grid, on).flatMap((x, k) =>
       [0, 1, -1].flatMap((axis) => {
         const at = modulo(axis, 3);
-        const y = [...other.views("float32", on)].at(-1 - k)!;
+        const y = viewsOf(other, on).at(-1 - k)!;
         const joined = grid.shape.with(at, 2 * grid.shape[at]!);
         const pick = (p: number[]) =>
           p[at]! < grid.shape[at]! ? grid.at(p) : other.at(p.with(at, p[at]! - grid.shape[at]!));
@@ -54,7 +58,7 @@ for (const [form, on] of forms) {
   Deno.test(`roll() moves elements along one axis, several, or all (${form})`, async () => {
     const grid = Grid.mixed([4, 7]);
     const flat = (p: number[]) => p[0]! * 7 + p[1]!;
-    const checks = [...grid.views("int16", on)].flatMap((x) => [
+    const checks = viewsOf(grid, on).flatMap((x) => [
       ...[0, 3, -9, 28].map((shift) =>
         expect(roll(x, shift), Grid.of([4, 7], (p) => grid.values[modulo(flat(p) - shift, 28)]!))
       ),
@@ -72,7 +76,7 @@ for (const [form, on] of forms) {
 
   Deno.test(`repeat() repeats elements by one number or one for each (${form})`, async () => {
     const grid = Grid.mixed([3, 4]);
-    const checks = [...grid.views("float64", on)].flatMap((x) => [
+    const checks = viewsOf(grid, on).flatMap((x) => [
       expect(
         repeat(x, 3, { axis: 0 }),
         Grid.of([9, 4], ([r, c]) => grid.at([Math.floor(r! / 3), c!])),
@@ -89,7 +93,7 @@ for (const [form, on] of forms) {
 
   Deno.test(`pad() surrounds elements with a value (${form})`, async () => {
     const grid = Grid.mixed([3, 4]);
-    const checks = [...grid.views("float32", on)].flatMap((x) => [
+    const checks = viewsOf(grid, on).flatMap((x) => [
       expect(
         pad(x, [[1, 0], [2, 3]], { value: -1 }),
         Grid.of([4, 9], ([r, c]) => r! < 1 || c! < 2 || c! > 5 ? -1 : grid.at([r! - 1, c! - 2])),
@@ -105,7 +109,7 @@ for (const [form, on] of forms) {
 
   Deno.test(`tril(), triu() and eye() follow a diagonal of batches (${form})`, async () => {
     const grid = Grid.mixed([2, 5, 4]).map((x) => x + 1);
-    const views = [...grid.views("float16", on)];
+    const views = viewsOf(grid, on);
     const checks = [-6, -1, 0, 2, 9].flatMap((k, index) => {
       const x = views[index % views.length]!;
       const below = (p: number[]) => p.at(-1)! - p.at(-2)! <= k;

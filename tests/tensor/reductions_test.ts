@@ -42,8 +42,13 @@ const REFERENCES: Readonly<Record<string, (group: Values) => number>> = {
   std: (group) => Math.sqrt(squares(group) / group.length),
 };
 
-/** One of each kind of kernel; the others take every third case, as each case is a kernel or more. */
-const THOROUGH = ["sum", "max", "argmax", "variance"];
+/**
+ * The cases of reductions, as each is a kernel or more: one of each kind has all. Reducers, and
+ * programs of two kernels, have rows, columns and all elements; what only casts for these has rows.
+ */
+const isTested = (name: string, at: number) =>
+  ["sum", "max", "argmax"].includes(name) || at % 6 === 0 ||
+  (["prod", "min", "variance"].includes(name) && at % 3 === 0);
 
 type Reduction = (x: Tensor, options?: object) => Tensor;
 const reductionOf = (name: string) => (tensors as unknown as Record<string, Reduction>)[name]!;
@@ -80,7 +85,7 @@ Deno.test("Reductions equal those in double precision along all axes", async () 
   ];
   const checks = Object.entries(REFERENCES).flatMap(([name, reference]) =>
     cases.filter(([, axes], at) =>
-      (!name.startsWith("arg") || axes.length === 1) && (THOROUGH.includes(name) || at % 3 === 0)
+      (!name.startsWith("arg") || axes.length === 1) && isTested(name, at)
     ).map(
       ([shape, axes]) => {
         const values = pattern(shape.reduce((product, extent) => product * extent, 1))
@@ -166,7 +171,7 @@ Deno.test("Reductions have the element types of NumPy and do not overflow them",
 });
 
 Deno.test("max(), min() and argmax() give NaN where one is", async () => {
-  const x = tensor([[1, NaN, 3], [1, 2, 3]], { device });
+  const x = tensor([[1, NaN, 3], [1, 2, 3]], { dtype: "float64", device });
   assertEquals(await x.max({ axis: 1 }).toNested(), [NaN, 3]);
   assertEquals(await x.min({ axis: 0 }).toNested(), [1, NaN, 3]);
   assertEquals(await x.argmax({ axis: 1 }).toNested(), [1n, 2n]);
@@ -174,7 +179,7 @@ Deno.test("max(), min() and argmax() give NaN where one is", async () => {
 });
 
 Deno.test("Reductions of nothing give the identity, or name the empty axis", async () => {
-  const empty = zeros([3, 0, 2], { device });
+  const empty = zeros([3, 0, 2], { dtype: "float64", device });
   assertEquals(await empty.sum({ axis: 1 }).toNested(), [[0, 0], [0, 0], [0, 0]]);
   assertEquals(await tensors.prod(empty).item(), 1);
   assertEquals(await tensors.all(empty).item(), true);
