@@ -209,9 +209,9 @@ Deno.test("matmulBatch() has the bits of matmul() in the order of the pairs, on 
   const pairs = [0, 1, 0, 2, 1, 2, 0].map((at, index) =>
     [left.slice([{ start: index }]), right[at]!] as const
   );
-  const products = matmulBatch(pairs, { maxInFlight: 3, scale: 2 });
+  const products = matmulBatch(pairs, { maxInFlight: 3 });
   assertEquals(new Set(products.map((it) => storageOf(it).stream)).size, 3);
-  const single = pairs.map(([x, y]) => matmul(x, y, { scale: 2 }));
+  const single = pairs.map(([x, y]) => matmul(x, y));
   for (const [index, own] of products.entries()) {
     assertEquals(await read(own), await read(single[index]!), `pair ${index}`);
   }
