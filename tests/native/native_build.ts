@@ -7,7 +7,7 @@
 
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { withBuildLock } from "../../src/ffi/build/atomic_install.ts";
+import { install, installText, withBuildLock } from "../../src/ffi/build/atomic_install.ts";
 import { readSettings } from "../../src/ffi/build/build_options.ts";
 import { chooseToolchains } from "../../src/ffi/build/build_libraries.ts";
 import {
@@ -19,6 +19,7 @@ import {
   runPlan,
 } from "../../src/ffi/build/build_plan.ts";
 import { MANIFEST } from "../../src/ffi/build/manifest.ts";
+import { runProgram } from "../../src/ffi/build/programs.ts";
 import { digest, digestTree, isCompiled } from "../../src/ffi/build/source_tree.ts";
 import type { Toolchain } from "../../src/ffi/build/toolchains.ts";
 import type { LibraryKind } from "../../src/ffi/library.ts";
@@ -52,6 +53,7 @@ export class NativeBuild {
   readonly #options: NativeBuildOptions;
   readonly #jobs: number;
   #headers: string | undefined;
+  #prelude: Promise<string | undefined> | undefined;
   #library: Promise<LibraryPlan> | undefined;
 
   private constructor(toolchain: Toolchain, jobs: number, options: NativeBuildOptions) {
@@ -103,9 +105,33 @@ export class NativeBuild {
   async program(program: NativeProgram): Promise<string> {
     const linked = await this.#linkedObjects(program);
     if (program.needsLibrary) linked.push(await this.library());
-    const plan = this.#plan(program, linked);
+    const isProgram = program.kind === "host" && program.form === "program";
+    const prelude = isProgram ? await (this.#prelude ??= this.#precompile()) : undefined;
+    const plan = this.#plan(program, linked, prelude);
     await this.#run(plan);
     return plan.output;
+  }
+
+  /** Precompiles the headers that take a third of the time of most files; g++ finds the result. */
+  async #precompile(): Promise<string | undefined> {
+    const { command, compileArguments } = this.#toolchain;
+    if (!/g\+\+(?:-\d+)?$/.test(command.at(-1)!) || command.at(-1)!.includes("clang")) return;
+    const args = (header: string, output: string) =>
+      [...compileArguments(header, output), "-O1"].flatMap((one) => one === "-c" ? [] : one)
+        .map((one) => one === "c++" ? "c++-header" : one);
+    const text = STANDARD_HEADERS.map((name) => `#include <${name}>\n`).join("");
+    const key = digest(this.#toolchain.identity, ...args("", ""), text).slice(0, 16);
+    const header = join(this.#directory, `standard-${key}.h`);
+    await Deno.mkdir(this.#directory, { recursive: true });
+    await installText(header, text);
+    await withBuildLock(this.#directory, () => {}, async () => {
+      if (await Deno.stat(`${header}.gch`).then(() => true, () => false)) return;
+      await install(`${header}.gch`, async (temporary) => {
+        const { success, stderr } = await runProgram(command, args(header, temporary), ROOT);
+        if (!success) throw new Error(`Cannot precompile ${header}: ${stderr}`);
+      });
+    });
+    return header;
   }
 
   async #linkedObjects({ objects }: NativeProgram): Promise<string[]> {
@@ -115,8 +141,8 @@ export class NativeBuild {
       .map(({ object }) => object);
   }
 
-  #plan(program: NativeProgram, linked: readonly string[]): BuildPlan {
-    const toolchain = this.#programToolchain(program, linked);
+  #plan(program: NativeProgram, linked: readonly string[], prelude?: string): BuildPlan {
+    const toolchain = this.#programToolchain(program, linked, prelude);
     const output = join(this.#directory, program.name);
     const objects = join(this.#directory, "objects", program.name);
     const steps = [...nativeTestFiles(), ...MANIFEST]
@@ -145,7 +171,11 @@ export class NativeBuild {
     return { source, object: join(objects, `${basename(source)}-${key.slice(0, 16)}.o`) };
   }
 
-  #programToolchain(program: NativeProgram, linked: readonly string[]): Toolchain {
+  #programToolchain(
+    program: NativeProgram,
+    linked: readonly string[],
+    prelude: string | undefined,
+  ): Toolchain {
     const library = this.#toolchain;
     const errors = this.#options.warningsAsErrors !== true
       ? []
@@ -156,7 +186,11 @@ export class NativeBuild {
     const flags = ["-O1", ...(program.flags ?? []), ...errors];
     return {
       ...library,
-      compileArguments: (source, object) => [...library.compileArguments(source, object), ...flags],
+      compileArguments: (source, object) => [
+        ...library.compileArguments(source, object),
+        ...flags,
+        ...(prelude === undefined ? [] : ["-include", prelude]),
+      ],
       linkArguments: (objects, output, name) => {
         const all = [...objects, ...linked];
         if (program.form === "library") return library.linkArguments(all, output, name);
@@ -179,6 +213,19 @@ export class NativeBuild {
     });
   }
 }
+
+const STANDARD_HEADERS: readonly string[] = [
+  "algorithm",
+  "atomic",
+  "chrono",
+  "cstdio",
+  "fstream",
+  "functional",
+  "random",
+  "string",
+  "thread",
+  "vector",
+];
 
 const SYSTEM_LIBRARIES = Deno.build.os === "linux" ? ["-lpthread", "-ldl"] : [];
 
