@@ -22,7 +22,7 @@ const TEST = ["test", "-A", "--no-check"];
 const MAX_PROCESSES = 4;
 
 /** Processes beyond the processors, because many tests wait for a compiler or a timer. */
-const SPARE_PROCESSES = 1;
+const SPARE_PROCESSES = 2;
 
 /** Processes in succession: more of them end at the same time, but each takes a second to start. */
 const SHARES = 5;

@@ -6,7 +6,7 @@ import { ABI_WEIGHTS, abiArguments } from "./abi_arguments.ts";
 import { ABI, runCampaignProcess } from "./campaign_process.ts";
 
 const SEEDS = [20_250_102, 20_350_102, 20_450_102];
-const MILLISECONDS = 2_000;
+const MILLISECONDS = 1_000;
 
 Deno.test("The ABI campaign covers every function of the header", () => {
   const functions = headerFunctions().map(({ name }) => name);

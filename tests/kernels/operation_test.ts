@@ -123,11 +123,13 @@ Deno.test({
   async fn() {
     const length = 2 ** 31 + 13;
     using x: DeviceBuffer<"uint8"> = device.allocate("uint8", length, { fill: 1 });
-    using total = device.allocate("int64", 1);
     kernels.fill(x.view(length - 3), 5);
+    assertEquals([...await x.view(length - 5).toArray()], [1, 1, 5, 5, 5]);
+    // The host device takes eight seconds for a sum of so many.
+    if (device.info.kind === "host") return;
+    using total = device.allocate("int64", 1);
     kernels.sum(x, total);
     assertEquals((await total.toArray())[0], BigInt(length) + 12n);
-    assertEquals([...await x.view(length - 5).toArray()], [1, 1, 5, 5, 5]);
   },
 });
 

@@ -13,6 +13,9 @@ import { type Device, openDevice } from "../../mod.ts";
 /** The device under test. */
 export const device: Device = openDevice(Deno.env.get("GRIDSTRIDE_DEVICE") ?? "host");
 
+/** More elements than a launch has threads. */
+const LARGE = device.info.kind === "cuda" ? 1_000_003 : 250_007;
+
 /** Element counts that break things: none, one, warp and block boundaries, primes, many blocks. */
 export const BREAKING_SIZES: readonly number[] = [
   0,
@@ -27,5 +30,5 @@ export const BREAKING_SIZES: readonly number[] = [
   1021,
   4096,
   65537,
-  1_000_003,
+  LARGE,
 ];

@@ -12,9 +12,9 @@ function lines(count: number, line: (index: number) => string): string {
   return Array.from({ length: count }, (_, index) => line(index)).join("");
 }
 
-/** Repeats a text to half a million characters. */
+/** Repeats a text to a quarter of a million characters. */
 function long(unit: string): string {
-  return unit.repeat(Math.ceil(5e5 / unit.length));
+  return unit.repeat(Math.ceil(2.5e5 / unit.length));
 }
 
 /** Texts that a kernel may stand behind. */
