@@ -101,7 +101,7 @@ Deno.test("`validate --json` lists every kernel with error and bound", async () 
     kernels: (ValidationRow & { fake: boolean })[];
     operations: { operation: string; passed: boolean }[];
   };
-  assertEquals(operations.length, 24);
+  assertEquals(operations.length, 25);
   assert(operations.every(({ operation, passed }) => passed && /^(?:add|sum)$/.test(operation)));
   assertEquals(code, 0);
   assert(rows.length > 200);
@@ -120,7 +120,7 @@ Deno.test("`validate` prints its summary first, with the device, and one line pe
   assertMatch(lines[0]!, /^\d{3} passed, 0 failed on host:0 \(fake\)$/);
   assert(lines.length < 60, stdout);
   assert(lines.filter((line) => /^axpy /.test(line)).length === 1, stdout);
-  assert(lines.filter((line) => /^✓ exp .*4 types/.test(line)).length === 1, stdout);
+  assert(lines.filter((line) => /^✓ exp .*12 types/.test(line)).length === 1, stdout);
 });
 
 Deno.test("`--version` prints the version of the package", async () => {
