@@ -32,18 +32,18 @@ export interface MeasureOptions {
   readonly operations?: number;
 }
 
+/** What `bench/report/quick_bench.ts` runs. */
+export const quickBenches: Pick<Deno.BenchDefinition, "name" | "group" | "baseline" | "fn">[] = [];
+
 function declare(
   title: string,
   { group, baseline = false, calls = 1, bytes, ...work }: MeasureOptions,
   fn: (bench: Deno.BenchContext) => void | Promise<void>,
 ): void {
-  Deno.bench({
-    name: benchName({ title, calls, bytes: bytes ?? null, ...work }),
-    group,
-    baseline,
-    ...(QUICK ? { n: 1, warmup: 0 } : {}),
-    fn,
-  });
+  const name = benchName({ title, calls, bytes: bytes ?? null, ...work });
+  const definition = { name, group, baseline, fn };
+  if (QUICK) quickBenches.push(definition);
+  else Deno.bench(definition);
 }
 
 /**

@@ -119,14 +119,13 @@ Deno.test("reductions on two streams at once do not share scratch memory", async
 
 Deno.test({
   name: "kernels handle more than 2^31 bytes and elements",
-  ignore: device.memoryInfo().usable < 3 * 2 ** 30,
+  // A native test program fills 2^32 bytes of the host device.
+  ignore: device.info.kind === "host" || device.memoryInfo().usable < 3 * 2 ** 30,
   async fn() {
     const length = 2 ** 31 + 13;
     using x: DeviceBuffer<"uint8"> = device.allocate("uint8", length, { fill: 1 });
     kernels.fill(x.view(length - 3), 5);
     assertEquals([...await x.view(length - 5).toArray()], [1, 1, 5, 5, 5]);
-    // The host device takes eight seconds for a sum of so many.
-    if (device.info.kind === "host") return;
     using total = device.allocate("int64", 1);
     kernels.sum(x, total);
     assertEquals((await total.toArray())[0], BigInt(length) + 12n);

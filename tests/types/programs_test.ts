@@ -2,6 +2,7 @@
 // cause, and right ones that it must accept: all in one run of `deno check`.
 
 import { assert, assertEquals } from "@std/assert";
+import { documentationExamples } from "../support/documentation_examples.ts";
 import { typeErrors } from "../support/subprocess.ts";
 
 const PREAMBLE = `
@@ -141,18 +142,36 @@ interface Complaint {
   readonly message: string;
 }
 
-/** The errors of one program made of the statements, each in a scope of its own. */
-async function complaints(statements: readonly string[]): Promise<Complaint[]> {
+/**
+ * The errors of one program made of the statements, each in a scope of its own, and of examples, which
+ * are checked in the same run.
+ */
+async function complaints(
+  statements: readonly string[],
+  examples: ReadonlyMap<string, string>,
+): Promise<{ found: Complaint[]; ofExamples: string[] }> {
   const program = PREAMBLE + statements.map((statement) => `{ ${statement} }\n`).join("");
   const first = PREAMBLE.split("\n").length;
-  const errors = await typeErrors(new Map([["programs", program]]));
-  return [...errors.matchAll(/^TS\d+ \[ERROR\]: ([\s\S]*?)^ {4}at file:\S+:(\d+):\d+$/gm)]
-    .map(([, message = "", line]) => ({ line: Number(line) - first, message }));
+  const errors = await typeErrors(new Map([...examples, ["programs", program]]));
+  const all = [
+    ...errors.matchAll(/^TS\d+ \[ERROR\]: ([\s\S]*?)^ {4}at file:(\S+):(\d+):\d+$/gm),
+  ];
+  const isOwn = ([, , file = ""]: RegExpExecArray) => file.endsWith("programs.ts");
+  return {
+    found: all.filter(isOwn)
+      .map(([, message = "", , line]) => ({ line: Number(line) - first, message })),
+    ofExamples: all.filter((error) => !isOwn(error)).map(([text]) => text),
+  };
 }
 
-Deno.test("deno check refuses each wrong program at its line and accepts the right ones", async () => {
+Deno.test("deno check refuses each wrong program at its line, and accepts the right ones and all examples of the documentation", async () => {
   assert(WRONG.length >= 40);
-  const found = await complaints([...WRONG.map(([statement]) => statement), ...RIGHT]);
+  const examples = documentationExamples();
+  const sources = new Map(examples.map(({ place, source }) => [place, source]));
+  assertEquals(sources.size, examples.length);
+  const statements = [...WRONG.map(([statement]) => statement), ...RIGHT];
+  const { found, ofExamples } = await complaints(statements, sources);
+  assertEquals(ofExamples, []);
   const unlike = WRONG.flatMap(([statement, pattern], line) => {
     const messages = found.filter((one) => one.line === line).map(({ message }) => message);
     return messages.some((message) => pattern.test(message)) ? [] : [[statement, ...messages]];
