@@ -207,7 +207,7 @@ Deno.test({
 });
 
 Deno.test("`main()` exits with 2 for invalid arguments", async () => {
-  await assertFails(2, run, [
+  await assertFails(2, runInProcess, [
     [[], "Usage:"],
     [["devises"], "unknown command 'devises'\n(Did you mean devices?)"],
     [["devices", "--jason"], "unknown option '--jason'\n(Did you mean --json?)"],

@@ -8,18 +8,17 @@ import {
   type ReplayResult,
 } from "../../src/lab/memory/mod.ts";
 import { SMALL_SNAPSHOT } from "../lab/memory/report/small_snapshot.ts";
-import { runCommandLine, type SubprocessResult } from "../support/subprocess.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
-import { assertFails } from "./in_process.ts";
+import { assertFails, type Output, runInProcess } from "./in_process.ts";
 
 /** Runs `memory report` on a file with this content. */
 async function report(
   content: string,
   args: (folder: string) => readonly string[],
-  check: (result: SubprocessResult, folder: string) => void | Promise<void>,
+  check: (result: Output, folder: string) => void | Promise<void>,
 ): Promise<void> {
   using folder = TemporaryDirectory.of({ "snapshot.json": content });
-  await check(await runCommandLine(["memory", "report", ...args(folder.path)]), folder.path);
+  await check(await runInProcess(["memory", "report", ...args(folder.path)]), folder.path);
 }
 
 const TEXT = JSON.stringify(SMALL_SNAPSHOT);
@@ -108,7 +107,7 @@ Deno.test("`memory report` does not overwrite the snapshot", async () => {
 });
 
 Deno.test("`memory report` exits with 2 for invalid options", async () => {
-  await assertFails(2, (args) => runCommandLine(["memory", "report", ...args]), [
+  await assertFails(2, (args) => runInProcess(["memory", "report", ...args]), [
     [[], "missing required argument 'FILE'"],
     [["a", "b"], "too many arguments"],
     [["a", "--json", "--text"], "both --json and --text"],
@@ -125,7 +124,7 @@ async function memory(args: readonly string[], files: Readonly<Record<string, st
   using folder = TemporaryDirectory.of(files);
   const paths = new Map(Object.keys(files).map((name) => [name, `${folder.path}/${name}`]));
   const given = args.map((argument) => paths.get(argument) ?? argument);
-  return { ...await runCommandLine(["memory", ...given]), paths };
+  return { ...await runInProcess(["memory", ...given]), paths };
 }
 
 Deno.test("`memory replay --json` prints a row for each policy", async () => {
