@@ -1,5 +1,6 @@
 // `gridstride memory replay` and `gridstride memory report`.
 
+import "../support/cache_directory.ts";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import {
   memoryReportFigures,
