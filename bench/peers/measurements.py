@@ -8,6 +8,7 @@ samples took at most.
 import gc
 import json
 import math
+import os
 import time
 
 LAUNCHES = 500
@@ -59,10 +60,14 @@ class Measurements:
         self.fastest[name] = times[0]
 
 
-def print_peers(measured):
+def print_peers(measured, on_gpu=True):
     """Measures the libraries, pairs of a name and a function, that can be imported."""
     peers, skipped = [], []
     for name, measure_peer in measured:
+        # Importing PyTorch takes seconds.
+        if on_gpu and os.environ.get("CUDA_VISIBLE_DEVICES") == "":
+            skipped.append(f"{name}: no GPU is visible")
+            continue
         try:
             times = measure_peer()
         except Exception as error:  # not there, no GPU, or its own: the others go on

@@ -166,6 +166,9 @@ def main():
     if settings:
         os.environ["PYTORCH_CUDA_ALLOC_CONF"] = settings
     try:
+        # Importing PyTorch takes seconds.
+        if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
+            raise ImportError("no GPU is visible")
         allocator = make()
     except ImportError as error:
         print(json.dumps({"policy": policy, "skipped": str(error)}))

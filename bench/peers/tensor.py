@@ -165,4 +165,6 @@ ON_GPU = (
     ("CuPy", measure_cupy),
 )
 
-print_peers((("NumPy", measure_numpy), ("PyTorch", measure_pytorch)) if ON_CPU else ON_GPU)
+print_peers(
+    (("NumPy", measure_numpy), ("PyTorch", measure_pytorch)) if ON_CPU else ON_GPU, not ON_CPU
+)

@@ -1,14 +1,12 @@
 // The commands of the README.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { isCudaCompilerMissing, runInProcess, useTemporaryCache } from "../cli/in_process.ts";
+import { isCudaCompilerMissing, runInProcess } from "../cli/in_process.ts";
 import { device } from "../support/device.ts";
 import { repositoryPath } from "../support/subprocess.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
 
 const README = Deno.readTextFileSync(repositoryPath("README.md"));
-
-useTemporaryCache();
 
 /** The words of a command: quoted texts are one word. */
 function wordsOf(line: string): string[] {

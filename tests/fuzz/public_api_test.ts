@@ -4,7 +4,7 @@ import { documentedMembers } from "./documented_members.ts";
 import { PUBLIC_ARGUMENTS, WEIGHTS } from "./public_arguments.ts";
 
 const SEED = 20_250_101;
-const MILLISECONDS = 3_000;
+const MILLISECONDS = 2_000;
 
 Deno.test("The public API campaign covers every documented member", async () => {
   const documented = await documentedMembers();

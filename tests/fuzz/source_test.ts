@@ -9,7 +9,7 @@ import { SOURCES } from "./campaign_process.ts";
 import { mutatedSources, SOUND_SOURCES } from "./source_mutations.ts";
 
 const SEED = 20_250_104;
-const MILLISECONDS = 3_000;
+const MILLISECONDS = 2_000;
 
 function lineCount(text: string): number {
   return text.split("\n").length;
