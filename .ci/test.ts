@@ -24,7 +24,7 @@ const MAX_PROCESSES = 4;
 /** Processes beyond the processors, because many tests wait for a compiler or a timer. */
 const SPARE_PROCESSES = 2;
 
-/** Processes in succession: more of them end at the same time, but each takes a second to start. */
+/** Processes in succession: the more, the nearer their ends. */
 const SHARES = 5;
 
 /**
@@ -40,10 +40,8 @@ const JOINED_FILES = 8;
 function joined(files: readonly string[]): string[] {
   const isJoined = (file: string) => JOINED.some((folder) => file.startsWith(folder));
   const left = files.filter((file) => !isJoined(file));
-  const groups = dealt(
-    files.filter(isJoined),
-    Math.ceil(files.filter(isJoined).length / JOINED_FILES),
-  );
+  const together = files.filter(isJoined);
+  const groups = dealt(together, Math.ceil(together.length / JOINED_FILES));
   const folder = Deno.makeTempDirSync({ prefix: "gridstride-tests-" });
   globalThis.addEventListener("unload", () => Deno.removeSync(folder, { recursive: true }));
   return left.concat(groups.map((group, index) => {

@@ -114,7 +114,7 @@ async function runOnDevice(invocation: Invocation) {
     return (await timeKernel(kernel, config, values as never, options)).median;
   };
   const first = await time(1);
-  device.pool.checkMemory();
+  arrays.requireIntact(kernel.name);
   // The results of the first launch: later launches update the arrays again.
   const { outputs, write } = await arrays.results();
   const median = repeats === 1 ? first : await time(repeats);

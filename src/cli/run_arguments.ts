@@ -11,6 +11,7 @@ import {
   type DType,
   DTYPES,
   type KernelParameter,
+  MemoryCorruptionError,
 } from "../../mod.ts";
 import { NPY_DESCRS, type NpyArray, readNpy, TensorFileError, writeNpy } from "../device/tensor.ts";
 import { FileProblem, readFile, UsageError, writeFile } from "./command.ts";
@@ -195,7 +196,7 @@ export interface BoundArgument {
 
 export class RunArrays implements Disposable {
   readonly #device: Device;
-  readonly #buffers: DeviceBuffer<"uint8">[] = [];
+  readonly #arrays: { readonly name: string; readonly buffer: DeviceBuffer<"uint8"> }[] = [];
   readonly #outputs: (Pick<NpyArray, "descr" | "shape"> & {
     readonly dtype: DType;
     readonly buffer: DeviceBuffer<"uint8">;
@@ -233,11 +234,10 @@ export class RunArrays implements Disposable {
     }
     const wanted = parameter !== undefined && "dtype" in parameter ? parameter.dtype : undefined;
     const { bytes, content, ...array } = await loadArray(argument.input, wanted);
-    const buffer = this.#keep(
-      content === undefined
-        ? this.#device.allocate("uint8", bytes, { fill: 0 })
-        : this.#device.upload(content),
-    );
+    const buffer = content === undefined
+      ? this.#device.allocate("uint8", bytes, { fill: 0 })
+      : this.#device.upload(content);
+    this.#arrays.push({ name, buffer });
     if (argument.kind !== "in") {
       this.#outputs.push({ ...array, buffer, name, path: argument.output });
     }
@@ -264,13 +264,23 @@ export class RunArrays implements Disposable {
     return { outputs, write };
   }
 
-  [Symbol.dispose](): void {
-    for (const buffer of this.#buffers.splice(0)) buffer.free();
+  /** Requires that a kernel has written no byte next to an array; the pool is in debug mode. */
+  requireIntact(kernel: string): void {
+    try {
+      this.#device.pool.checkMemory();
+    } catch (error) {
+      if (!(error instanceof MemoryCorruptionError)) throw error;
+      const { address, bytes, offset } = error.violations[0]!;
+      const name = this.#arrays.find(({ buffer }) => buffer.address === address)?.name;
+      // Where a command allocates is of no use to its user.
+      error.message = `Cannot run ${kernel} as it writes outside of ${name ?? "an array"}: from ` +
+        `byte ${offset} on of an array of ${bytes} bytes`;
+      throw error;
+    }
   }
 
-  #keep(buffer: DeviceBuffer<"uint8">): DeviceBuffer<"uint8"> {
-    this.#buffers.push(buffer);
-    return buffer;
+  [Symbol.dispose](): void {
+    for (const { buffer } of this.#arrays.splice(0)) buffer.free();
   }
 }
 

@@ -7,8 +7,8 @@
  * @module
  */
 
-import { VECTOR_SETS, type VectorSet } from "../ffi/build/vector_sets.ts";
 import { isAbsolute } from "node:path";
+import { VECTOR_SETS, type VectorSet } from "../ffi/build/vector_sets.ts";
 import { EnvironmentError } from "../ffi/granted_environment.ts";
 import { type LogSetting, parseLogSetting } from "../ffi/logging.ts";
 import { BYTE_SIZE_GRAMMAR, matchByteSize } from "./byte_size.ts";

@@ -110,7 +110,7 @@ Deno.test("`run` refuses a kernel that writes beyond its output, and notes a sec
   const source = folder.file(new TextEncoder().encode(`__global__ void ramp(${body}`), "ramp.cu");
   const beyond = await run(["out:float32[8]", "8"], source);
   assertEquals([beyond.code, beyond.stdout], [1, ""]);
-  assertStringIncludes(beyond.stderr, "the buffer of 32 bytes");
+  assertStringIncludes(beyond.stderr, "outside of y: from byte 32 on of an array of 32 bytes");
   assertStringIncludes(beyond.stderr, "give --grid and --block");
   const right = await run(["out:float32[8]", "7", "--block", "8,1", "--grid", "1"], source);
   assertEquals([right.code, right.stderr], [0, ""]);

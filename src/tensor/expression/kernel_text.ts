@@ -19,9 +19,9 @@ import TENSOR_CORE from "../../../csrc/kernels/tensor/tensor_core.cuh" with { ty
 import TERNARY from "../../../csrc/kernels/tensor/ternary.cuh" with { type: "text" };
 import TERNARY_MATMUL from "../../../csrc/kernels/tensor/ternary_matmul.cuh" with { type: "text" };
 import TERNARY_MMA from "../../../csrc/kernels/tensor/ternary_mma.cuh" with { type: "text" };
+import type { VectorSet } from "../../ffi/build/vector_sets.ts";
 import type { DType } from "../../memory/dtype.ts";
 import { vectorDeclarations } from "./operations.ts";
-import type { VectorSet } from "../../ffi/build/vector_sets.ts";
 import { hostVectors } from "./vector_set.ts";
 
 const TEMPLATES = {
