@@ -33,6 +33,7 @@ import {
 } from "../bench/report/nvidia_smi.ts";
 import { comparePeers } from "../bench/report/peers.ts";
 import { poolGoals } from "../bench/report/pool_goals.ts";
+import { productGoals } from "../bench/report/product_goals.ts";
 import { runSteps } from "../bench/report/proof.ts";
 import { tensorGoals } from "../bench/report/tensor_goals.ts";
 import { tuningGoals } from "../bench/report/tuned_choices.ts";
@@ -133,7 +134,10 @@ async function prove({ commit, ...options }: CommandLine): Promise<GpuReport> {
     comparisons: comparePeers(figures, peers?.peers ?? []),
     poolGoals: poolGoals(figures, peers?.peers ?? []),
     kernelGoals: kernelGoals(figures, peers?.peers ?? [], options.device),
-    tensorGoals: tensorGoals(figures, peers?.peers ?? []),
+    tensorGoals: [
+      ...tensorGoals(figures, peers?.peers ?? []),
+      ...productGoals(figures, options.device),
+    ],
     launchGoals: [...launchGoals(figures), ...tuningGoals(tuned)],
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Matrix products beside NumPy in the same run, where Python has it; PyTorch on a GPU. Products of
- * int8 are also beside products in registers, which are the limit of the processor.
+ * Matrix products beside products in registers, which are the limit of the processor, and beside
+ * NumPy in the same run, where Python has it. On a GPU beside PyTorch and our own kernel.
  */
 
 import { full, matmul, uniform } from "../src/device/tensor.ts";
@@ -12,12 +12,13 @@ import { measureProducts } from "./support/processor_limits.ts";
 const { stream } = device;
 
 /** Rows, columns, inner extent, whether the right operand is transposed, element type. */
-type Shape = readonly [number, number, number, boolean, "float32" | "float64"];
+type Shape = readonly [number, number, number, boolean, "float16" | "float32" | "float64"];
 
 const EDGES = ON_GPU ? [1024, 4096, 8192] : [64, 128, 256, 512, 1024, 2048];
 
 const SHAPES: readonly Shape[] = [
   ...EDGES.map((edge): Shape => [edge, edge, edge, false, "float32"]),
+  ...(ON_GPU ? EDGES.map((edge): Shape => [edge, edge, edge, false, "float16"]) : []),
   [1024, 1024, 1024, true, "float32"],
   [1024, 1024, 1024, false, "float64"],
   [16, 2048, 2048, false, "float32"],
@@ -41,12 +42,20 @@ for (const [index, [m, n, k, isTransposed, dtype]] of SHAPES.entries()) {
   } ${dtype}`;
   // A request to the other process takes some tens of microseconds.
   const calls = Math.max(1, Math.round(scaled(2 ** (ON_GPU ? 36 : 28), 1) / (m * n * k)));
-  measure("matmul()", { group, baseline: true, calls }, () => {
+  const operations = 2 * m * n * k;
+  const baseline = dtype === "float16" || !measureProducts(group, dtype);
+  measure("matmul()", { group, baseline, calls, operations }, () => {
     for (let i = 0; i < calls; i++) matmul(x, y).dispose();
     stream.doneSync();
   });
+  if (dtype === "float16") {
+    measure("own kernel", { group, calls, operations }, () => {
+      for (let i = 0; i < calls; i++) matmul(x, y, { variant: "mma" }).dispose();
+      stream.doneSync();
+    });
+  }
   if (runPeer !== undefined) {
-    measure(NAME, { group, calls }, async () => {
+    measure(NAME, { group, calls, operations }, async () => {
       await runPeer(index, calls);
     });
   }
@@ -66,7 +75,7 @@ for (const [index, edge] of [...new Set(INT8_EDGES)].entries()) {
   const group = `product of ${edge} x ${edge} and ${edge} x ${edge} int8`;
   const calls = Math.max(1, Math.round(scaled(2 ** (ON_GPU ? 36 : 30), 1) / edge ** 3));
   const [bytes, operations] = [6 * edge ** 2, 2 * edge ** 3];
-  const baseline = !measureProducts(group);
+  const baseline = !measureProducts(group, "int8");
   measure("matmul()", { group, baseline, calls, bytes, operations }, () => {
     for (let i = 0; i < calls; i++) matmul(x!, y!, options).dispose();
     stream.doneSync();

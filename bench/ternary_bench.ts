@@ -14,11 +14,14 @@ import { measureProducts, measureRead } from "./support/processor_limits.ts";
 const { stream } = device;
 const WIDE = scaled(8192, 64);
 const NARROW = scaled(2560, 64);
+/** Few rows, as of a small batch, and those of prompts. */
+const ROWS = ON_GPU ? [16, 64, 512] : [8, 64, 512];
 
 /** Rows of activations, rows and columns of weights. */
 const SHAPES = [
-  [1, 2 * WIDE, WIDE],
-  ...[8, 64, 512].map((m) => [m, NARROW, NARROW] as const),
+  // 64 MiB or more on a GPU, and beyond its cache.
+  [1, 2 * WIDE, ON_GPU ? 2 * WIDE : WIDE],
+  ...ROWS.map((m) => [m, NARROW, NARROW] as const),
 ] as const;
 
 const DTYPE = ON_GPU ? "bfloat16" : "float32";
@@ -37,7 +40,7 @@ for (const [index, [m, n, k]] of SHAPES.entries()) {
   const group = `ternary ${m} × ${n} × ${k}`;
   const bytes = n * k / 4;
   if (m === 1) measureRead(group, bytes);
-  const baseline = m > 1 && !measureProducts(group);
+  const baseline = m > 1 && !measureProducts(group, "int8");
   measure("ternaryMatmul", { group, baseline, calls, bytes, operations: 2 * m * n * k }, () => {
     for (let i = 0; i < calls; i++) ternaryMatmul(q, weights).dispose();
     stream.doneSync();

@@ -1,7 +1,8 @@
-// Limits of the processor: products of 8-bit integers in registers, and reads of memory.
+// Limits of the processor: products of 8-bit integers and of floats in registers, and reads of memory.
 //
-// Each thread runs the same loop. The products are of unsigned by signed elements, by the widest
+// Each thread runs the same loop. Integers are unsigned by signed elements, by the widest
 // instruction for vectors: vpdpbusd; else vpmaddubsw and vpaddw; else products of 16-bit vectors.
+// Floats are multiplied and added by the widest vectors, in one instruction where there is one.
 // Tiles (AMX) are not among them; PyTorch uses these and may exceed the limit.
 #include <pthread.h>
 #include <stdint.h>
@@ -90,6 +91,70 @@ void products_128(const Job& job) {
   asm volatile("" : : "m"(sums));
 }
 
+template <typename T, int Bytes>
+struct Floats {
+  typedef T Vector __attribute__((vector_size(Bytes)));
+
+  static inline __attribute__((always_inline)) void multiply_add(int64_t rounds) {
+    Vector sums[accumulators];
+    for (int i = 0; i < accumulators; i++) sums[i] = Vector{} + static_cast<T>(i);
+    const Vector x = Vector{} + static_cast<T>(0.5);
+    for (int64_t round = 0; round < rounds; round++) {
+#pragma GCC unroll 16
+      for (int i = 0; i < accumulators; i++) sums[i] = sums[i] * x + x;
+    }
+    asm volatile("" : : "m"(sums));
+  }
+};
+
+#if defined(__x86_64__)
+
+template <typename T>
+__attribute__((target("avx512f"))) void floats_512(const Job& job) {
+  Floats<T, 64>::multiply_add(job.rounds);
+}
+
+template <typename T>
+__attribute__((target("avx2,fma"))) void floats_256(const Job& job) {
+  Floats<T, 32>::multiply_add(job.rounds);
+}
+
+#endif
+
+template <typename T>
+void floats_128(const Job& job) {
+  Floats<T, 16>::multiply_add(job.rounds);
+}
+
+// Bytes of the widest vectors of floats.
+int float_bytes() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return 64;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 32;
+#endif
+  return 16;
+}
+
+template <typename T>
+auto float_work() {
+  auto work = floats_128<T>;
+#if defined(__x86_64__)
+  const int bytes = float_bytes();
+  if (bytes == 64) work = floats_512<T>;
+  if (bytes == 32) work = floats_256<T>;
+#endif
+  return work;
+}
+
+auto byte_work(int lanes) {
+  auto work = products_128;
+#if defined(__x86_64__)
+  if (lanes == 64) work = products_512;
+  if (lanes == 32) work = products_256;
+#endif
+  return work;
+}
+
 // Clones with wider registers where the compiler makes them.
 #if defined(__x86_64__) && !defined(__clang__)
 __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -111,8 +176,9 @@ void read(const Job& job) {
 
 }  // namespace
 
-// Elements of a vector of products.
-BENCH_API int32_t bench_product_lanes(void) {
+// Elements of a vector of products, whose elements have 1, 4 or 8 bytes.
+BENCH_API int32_t bench_product_lanes(int32_t element) {
+  if (element > 1) return float_bytes() / element;
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512vnni")) return 64;
   if (__builtin_cpu_supports("avx2")) return 32;
@@ -121,14 +187,11 @@ BENCH_API int32_t bench_product_lanes(void) {
 }
 
 // Each thread multiplies and adds 10 vectors `rounds` times.
-BENCH_API int32_t bench_products(int32_t threads, double rounds) {
+BENCH_API int32_t bench_products(int32_t element, int32_t threads, double rounds) {
   if (threads < 1 || threads > most_threads) return -1;
-  auto work = products_128;
-#if defined(__x86_64__)
-  const int32_t lanes = bench_product_lanes();
-  if (lanes == 64) work = products_512;
-  if (lanes == 32) work = products_256;
-#endif
+  const auto work = element == 1   ? byte_work(bench_product_lanes(1))
+                    : element == 4 ? float_work<float>()
+                                   : float_work<double>();
   Job jobs[most_threads];
   for (int32_t i = 0; i < threads; i++) {
     jobs[i] = {work, static_cast<int64_t>(rounds), nullptr, 0};

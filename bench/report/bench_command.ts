@@ -21,6 +21,7 @@ import { formatReached, type GoalOutcome } from "./goals.ts";
 import { kernelGoals } from "./kernel_goals.ts";
 import { launchGoals } from "./launch_goals.ts";
 import { poolGoals } from "./pool_goals.ts";
+import { productGoals } from "./product_goals.ts";
 import { measureFirstTensor, tensorGoals } from "./tensor_goals.ts";
 import { type Peer, readPeerResults } from "./peers.ts";
 import { measureTunedChoices, tuningGoals } from "./tuned_choices.ts";
@@ -102,6 +103,7 @@ const goals = {
   "Launch parameters (by the fastest sample)": launchGoals(figures),
   "Tuned launch parameters": tuningGoals(tuned),
   "Tensors (by the fastest sample)": tensorGoals(figures, onProcessor),
+  "Products and attention (by the fastest sample)": productGoals(figures, kind),
   "Access patterns (by the fastest sample)": analysisGoals(figures, stream),
 };
 for (const [subject, outcomes] of Object.entries(goals)) {

@@ -9,12 +9,13 @@ import { device, ON_GPU } from "./bench_device.ts";
 import { measure, scaled } from "./measure.ts";
 
 const SYMBOLS = {
-  bench_product_lanes: { parameters: [], result: "i32" },
-  bench_products: { parameters: ["i32", "f64"], result: "i32" },
+  bench_product_lanes: { parameters: ["i32"], result: "i32" },
+  bench_products: { parameters: ["i32", "i32", "f64"], result: "i32" },
   bench_read: { parameters: ["i32", "f64", "f64"], result: "i32" },
 } as const;
 
-const NAMES: Readonly<Record<number, string>> = { 64: "vpdpbusd", 32: "vpmaddubsw" };
+const ELEMENT_BYTES = { int8: 1, float32: 4, float64: 8 } as const;
+const BYTE_PRODUCTS: Readonly<Record<number, string>> = { 64: "vpdpbusd", 32: "vpmaddubsw" };
 /** Vectors that a thread multiplies in a round. */
 const VECTORS = 10;
 const ROUNDS = scaled(2 ** 20, 2 ** 10);
@@ -29,17 +30,19 @@ function requireSuccess(status: number): void {
 }
 
 /**
- * Declares the baseline of a group: products of 8-bit integers in registers, on all processors.
+ * Declares the baseline of a group: products in registers, on all processors.
  *
  * @returns Whether there is one, which is on the host device.
  */
-export function measureProducts(group: string): boolean {
+export function measureProducts(group: string, dtype: keyof typeof ELEMENT_BYTES): boolean {
   if (symbols === undefined) return false;
-  const lanes = symbols.bench_product_lanes();
+  const element = ELEMENT_BYTES[dtype];
+  const lanes = symbols.bench_product_lanes(element);
   const operations = 2 * lanes * VECTORS * ROUNDS * threads;
-  const title = `products in registers (${NAMES[lanes] ?? "16-bit vectors"})`;
+  const vectors = element === 1 && BYTE_PRODUCTS[lanes] || `vectors of ${lanes}`;
+  const title = `products in registers (${dtype}, ${vectors})`;
   measure(title, { group, baseline: true, operations }, () => {
-    requireSuccess(symbols.bench_products(threads, ROUNDS));
+    requireSuccess(symbols.bench_products(element, threads, ROUNDS));
   });
   return true;
 }

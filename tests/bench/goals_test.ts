@@ -8,6 +8,7 @@ import { formatReached, type GoalOutcome } from "../../bench/report/goals.ts";
 import { kernelGoals } from "../../bench/report/kernel_goals.ts";
 import { launchGoals } from "../../bench/report/launch_goals.ts";
 import { poolGoals } from "../../bench/report/pool_goals.ts";
+import { productGoals } from "../../bench/report/product_goals.ts";
 import { tensorGoals } from "../../bench/report/tensor_goals.ts";
 import { tuningGoals } from "../../bench/report/tuned_choices.ts";
 
@@ -178,4 +179,37 @@ Deno.test("tensorGoals() compares each size with the faster peer, and NumPy with
     "first use of an expression, out of the compile cache|at most 10.0 ms|9.00 ms|reached",
   ]);
   assertEquals(tensorGoals([], peers), []);
+});
+
+Deno.test("productGoals() compares the rates of a group with the goals of the device", () => {
+  const rated = (area: string, group: string, title: string, time: number, amount: number) => ({
+    ...figure(area, group, title, time, 99),
+    ...{ bytes: amount, operations: amount },
+  });
+  const [product, row] = ["product of 4096 x 4096 and 4096 x 4096 float16", "ternary 1 × 8 × 8"];
+  const prompt = "attention of 8 queries, float16";
+  const figures = [
+    rated("matmul", "product of 512 x 512 and 512 x 512 float32", "matmul()", 10, 100),
+    rated("matmul", "product of 512 x 512 and 512 x 512 float32", "NumPy", 7, 100),
+    rated("matmul", "product of 64 x 512 and 512 x 64 float32", "matmul()", 10, 100),
+    rated("matmul", product, "matmul()", 10, 100),
+    rated("matmul", product, "own kernel", 20, 100),
+    rated("matmul", product, "PyTorch", 10, 100),
+    rated("ternary", row, "ternaryMatmul", 2, 1),
+    rated("ternary", row, "read", 4, 4),
+    rated("ternary", row, "copy", 4, 2),
+    rated("attention", prompt, "attention()", 10, 100),
+    rated("attention", prompt, "attention(), a block of 4", 2, 25),
+  ];
+  assertEquals(rows(productGoals(figures, "host")), [
+    "product of 512 x 512 and 512 x 512 float32: matmul() by NumPy|" +
+    "at least 0.700 ×|0.700 ×|reached",
+    `${row}: ternaryMatmul by read|at least 0.700 ×|0.500 ×|missed`,
+  ]);
+  assertEquals(rows(productGoals(figures, "cuda")), [
+    `${product}: matmul() by PyTorch|at least 0.952 ×|1.00 ×|reached`,
+    `${product}: own kernel by matmul()|at least 0.650 ×|0.500 ×|missed`,
+    `${row}: ternaryMatmul by copy|at least 0.650 ×|1.00 ×|reached`,
+    `${prompt}: attention(), a block of 4 by attention()|at least 0.900 ×|1.25 ×|reached`,
+  ]);
 });
