@@ -253,13 +253,16 @@ __device__ __attribute__((noinline)) void multiply_words(int words, const int* l
   }
 }
 
-// The same for all rows, with few beyond the last one: they have sums that nothing reads.
-template <typename Words>
+// The same for all rows, with few beyond the last one: they have sums that nothing reads. After
+// some rows it calls done(row, rows).
+template <typename Words, typename Done>
 __device__ __forceinline__ void multiply_rows(int rows, int words, const int* left,
-                                              const int* right, int* sums, bool adds) {
+                                              const int* right, int* sums, bool adds,
+                                              const Done& done) {
   int i = 0;
   const auto multiply = [&](auto&& function, int own) {
     function(words, left + i * ByteMemory::pitch, right, sums + i * byte_tile_columns, adds);
+    done(i, own < rows - i ? own : rows - i);
     i += own;
   };
   while (i < rows) {
@@ -311,28 +314,36 @@ __device__ __forceinline__ void multiply_tile(const signed char* left, i64 row, 
   ByteMemory& memory = ByteMemory::own();
   constexpr int most = ByteMemory::words * Words::per_word;
   for (int i = 0; i < rows; ++i) memory.row_sums[i] = 0;
-  for (i64 start = 0; start < k; start += most) {
+  i64 start = 0;
+  do {
     const int depth = static_cast<int>(start + most < k ? most : k - start);
     const int words = (depth + Words::per_word - 1) / Words::per_word;
+    const bool is_last = start + most >= k;
     pack_words<Words, false>(left + start * column, row, column, rows, depth, memory.left);
     if (offset != 0) add_row_sums<Words>(rows, words, memory);
     for (int first = 0; first < columns; first += Columns) {
       const int width = columns - first < Columns ? columns - first : Columns;
       pack_right(start, depth, first, width, memory.right);
       for (int j = 0; j < width; j += panel_columns) {
+        const int begin = first + j;
+        const int end = begin + panel_columns < columns ? begin + panel_columns : columns;
+        // Results are stored while the next rows are multiplied: memory is slower than both.
+        const auto finish_rows = [&](int top, int count) {
+          for (int i = top; is_last && i < top + count; ++i) {
+            const int* const sums = memory.sums + i * byte_tile_columns;
+            const unsigned int rest = static_cast<unsigned int>(memory.row_sums[i]) * offset;
+            GS_INDEPENDENT
+            for (int x = begin; x < end; ++x) {
+              finish(i, x, static_cast<int>(static_cast<unsigned int>(sums[x]) - rest));
+            }
+          }
+        };
         multiply_rows<Words>(rows, words, memory.left, memory.right + j * ByteMemory::words,
-                             memory.sums + first + j, start > 0);
+                             memory.sums + begin, start > 0, finish_rows);
       }
     }
-  }
-  for (int i = 0; i < rows; ++i) {
-    const int* const sums = memory.sums + i * byte_tile_columns;
-    const unsigned int rest = static_cast<unsigned int>(memory.row_sums[i]) * offset;
-    GS_INDEPENDENT
-    for (int j = 0; j < columns; ++j) {
-      finish(i, j, k == 0 ? 0 : static_cast<int>(static_cast<unsigned int>(sums[j]) - rest));
-    }
-  }
+    start += most;
+  } while (start < k);
 }
 
 // As matmul_tile() of matmul.cuh, of int8.
