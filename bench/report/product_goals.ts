@@ -21,14 +21,17 @@ interface ProductGoal {
   readonly least: number;
 }
 
-const MATMUL = { area: "matmul", ours: /^matmul/, theirs: /^(NumPy|PyTorch)/ } as const;
+const MATMUL = { area: "matmul", ours: /^matmul/, theirs: /^PyTorch/ } as const;
 const TERNARY = { area: "ternary", ours: /^ternaryMatmul/, theirs: /^PyTorch/ } as const;
 const ATTENTION = { area: "attention", ours: /^attention\(\)$/, theirs: /^PyTorch/ } as const;
 const PROMPT = /queries/;
 const QUERY = /of a query/;
 
 const HOST_GOALS: readonly ProductGoal[] = [
-  { ...MATMUL, group: /^product of (512|1024|2048) x .*float32$/, by: "operations", least: 0.7 },
+  {
+    ...{ ...MATMUL, group: /^product of (512|1024|2048) x .*float32$/, theirs: /^NumPy/ },
+    ...{ by: "operations", least: 0.7 },
+  },
   { ...MATMUL, group: /int8$/, theirs: /in registers/, by: "operations", least: 0.6 },
   { ...TERNARY, group: /^ternary (?!1 )/, theirs: /in registers/, by: "operations", least: 0.6 },
   { ...TERNARY, group: /^ternary 1 /, theirs: /^read/, by: "bytes", least: 0.7 },

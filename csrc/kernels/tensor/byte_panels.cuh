@@ -18,7 +18,7 @@ namespace gridstride::tensor {
 
 // The largest tile, as in own_variants.ts and ternary_matmul.ts.
 constexpr int byte_tile_rows = 336;
-constexpr int byte_tile_columns = 256;
+constexpr int byte_tile_columns = 512;
 
 #if defined(__AVX512VNNI__)
 constexpr int byte_lanes = 16;

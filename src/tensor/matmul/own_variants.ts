@@ -22,8 +22,9 @@ import { storageOf, type Tensor } from "../tensor.ts";
 import { epilogueOf, type MatmulProblem, type MatrixLayout, scaleType } from "./problem.ts";
 import type { MatmulVariant } from "./variants.ts";
 
-/** The largest tile of a block in the block form, as in `matmul.cuh`. */
+/** The largest tile of a block in the block form, as in `matmul.cuh`; in `byte_panels.cuh` wider. */
 const TILE = { rows: 336, columns: 256 } as const;
+const INT8_COLUMNS = 512;
 /** A multiple of the rows of a panel with all vectors, and of its columns. */
 const STEP = { rows: 14, columns: 32 } as const;
 /** The edge of a tile of CUDA threads, and columns of a block of one row. */
@@ -50,10 +51,12 @@ function matricesOf(problem: MatmulProblem): [string, MatrixLayout][] {
  * Rows and columns of the blocks' tiles, balanced between the processor's cores.
  *
  * @param perBlock Multiplications that are worth another block.
+ * @param maxColumns Columns of the largest tile.
  */
 export function tileOf(
   { m, n, k, context, batch }: Pick<MatmulProblem, "m" | "n" | "k" | "context" | "batch">,
   perBlock: number = PER_BLOCK,
+  maxColumns: number = TILE.columns,
 ): { readonly rows: number; readonly columns: number } {
   const cores = context.info.multiprocessorCount;
   const products = batch.reduce((product, extent) => product * extent, 1);
@@ -63,12 +66,12 @@ export function tileOf(
   // Some tens of candidates on every processor.
   const stride = Math.ceil(cores / 8);
   let best = { cost: Infinity, rows: 0, columns: 0 };
-  const least = { down: Math.ceil(m / TILE.rows), across: Math.ceil(n / TILE.columns) };
+  const least = { down: Math.ceil(m / TILE.rows), across: Math.ceil(n / maxColumns) };
   for (let down = least.down; down <= least.down + cores; down += stride) {
     for (let across = least.across; across <= least.across + cores; across += stride) {
       const rows = split(m, down, STEP.rows);
       const columns = split(n, across, STEP.columns);
-      if (rows > TILE.rows || columns > TILE.columns) continue;
+      if (rows > TILE.rows || columns > maxColumns) continue;
       const blocks = Math.ceil(m / rows) * Math.ceil(n / columns) * products;
       const isFine = blocks <= most || (down === least.down && across === least.across);
       if (!isFine) continue;
@@ -256,8 +259,8 @@ export function run(
 
 const TILES = "matmul_tile(product, finish, tile, down, tile_m, tile_n);";
 
-const planPacked = (problem: MatmulProblem, perBlock = PER_BLOCK): OwnPlan => {
-  const { rows, columns } = tileOf(problem, perBlock);
+const planPacked = (problem: MatmulProblem, perBlock?: number, maxColumns?: number): OwnPlan => {
+  const { rows, columns } = tileOf(problem, perBlock, maxColumns);
   return planOf(problem, [problem.m, problem.n], [rows, columns]);
 };
 
@@ -274,7 +277,8 @@ export const PACKED: MatmulVariant = {
   launch: (problem, result) => run(problem, result, TILES, planPacked(problem)),
 };
 
-const planInt8 = (problem: MatmulProblem): OwnPlan => planPacked(problem, INT8_PER_BLOCK);
+const planInt8 = (problem: MatmulProblem): OwnPlan =>
+  planPacked(problem, INT8_PER_BLOCK, INT8_COLUMNS);
 
 /** Packed panels of 8-bit integers, in the block form. */
 export const INT8: MatmulVariant = {
