@@ -1,4 +1,4 @@
-// Limits of the processor: products of 8-bit integers and of floats in registers, and reads of memory.
+// Limits of the processor: products of integers and floats in registers, and reads of memory.
 //
 // Each thread runs the same loop. Integers are unsigned by signed elements, by the widest
 // instruction for vectors: vpdpbusd; else vpmaddubsw and vpaddw; else products of 16-bit vectors.
