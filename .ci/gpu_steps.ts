@@ -60,6 +60,8 @@ export class Findings {
   traces: TraceComparison[] = [];
 }
 
+/** The tensor operations that run under compute-sanitizer: one of each family of kernels. */
+const MEMORY_CHECKED = "add,sum,matmul,attention,ternaryMatmul";
 /** compute-sanitizer's exit status when it found something; it is no program's own. */
 const SANITIZER_FAILURE = 99;
 
@@ -108,7 +110,7 @@ export function proofSteps(options: ProofOptions, findings: Findings): ProofStep
       run: (limit) =>
         sanitize(
           "memcheck",
-          ["src/cli/main.ts", "validate", `--operations=${dry ? "add" : "add,sum,matmul"}`],
+          ["src/cli/main.ts", "validate", `--operations=${dry ? "add" : MEMORY_CHECKED}`],
           env,
           limit,
         ),
