@@ -378,6 +378,11 @@ async function encodeParts(values: Float32Array, parts: Parts, device: Device): 
   const { format, stored } = layout;
   const scale = await absoluteMean(values, device);
   requireFinite(scale);
+  const result = new Uint8Array(layout.bytes);
+  if (stored?.dtype === "float32") {
+    new DataView(result.buffer).setFloat32(stored.byte, scale, true);
+  }
+  if (values.length === 0) return result;
   const round = ternaryValues(scale);
   const encodeChunk = (x: Tensor): Tensor => {
     const own = x.shape[0]!;
@@ -392,11 +397,7 @@ async function encodeParts(values: Float32Array, parts: Parts, device: Device): 
   };
   const data = { data: values, shape: [count, unit * columns] };
   const inParts = await onDevice<Bytes>(encodeChunk, [data], device);
-  const result = new Uint8Array(layout.bytes);
   rearrange(parts, result, inParts, "toRanges");
-  if (stored?.dtype === "float32") {
-    new DataView(result.buffer).setFloat32(stored.byte, scale, true);
-  }
   return result;
 }
 
@@ -409,6 +410,7 @@ async function decodeParts(bytes: Uint8Array, parts: Parts, device: Device) {
   const view = new DataView(bytes.buffer, bytes.byteOffset);
   const scale = stored?.dtype === "float32" ? view.getFloat32(stored.byte, true) : undefined;
   if (scale !== undefined) requireScales(Float32Array.of(scale), DEQUANTIZE);
+  if (data.length === 0) return new Float32Array();
   const decodeChunk = (x: Tensor): Tensor => {
     const own = x.shape[0]!;
     const part = layoutOf(format, [own * unit, columns], options, DEQUANTIZE);

@@ -125,11 +125,20 @@ function elementOf(
 }
 
 /** The error for a scale. */
-export const scaleError = (action: string, index: number | bigint, value?: number) =>
+export const scaleError = (
+  action: string,
+  index: number | bigint,
+  value?: number,
+  allowed = "positive and finite, or 0 where all weights are 0",
+) =>
   new RangeError(
-    `Cannot ${action} as scales must be positive and finite, or 0 where all weights are 0: scale ` +
-      `${index} is ${value === undefined ? "not" : describeValue(value)}`,
+    `Cannot ${action} as scales must be ${allowed}: scale ${index} is ${
+      value === undefined ? "not" : describeValue(value)
+    }`,
   );
+
+/** The scales that `float16` stores: it rounds smaller ones to 0, and larger ones to infinity. */
+export const HALF_SCALES = { least: 2 ** -25, most: 65_520, allowed: "below 65520 in float16" };
 
 /** The error for an element. */
 export const elementError = (action: string, index: number | bigint, rounding: string) =>
@@ -156,20 +165,24 @@ function digitOf(value: number, scale: number, rounding: Layout["rounding"]): nu
     return !isWeight ? 3 : quotient > 0 ? 2 : 0;
   }
   if (!Number.isFinite(value)) return 3;
-  const quotient = rounding !== "reciprocal"
-    ? Math.fround(value / scale)
-    : scale === 0
-    ? 0
-    : Math.fround(value * Math.fround(1 / scale));
+  if (scale === 0) return 1;
+  const quotient = rounding === "reciprocal"
+    ? Math.fround(value * Math.fround(1 / scale))
+    : Math.fround(value / scale);
   const size = Math.abs(quotient);
   const isZero = rounding === "aboveHalf" ? size <= 0.5 : size < 0.5;
   return isZero ? 1 : quotient > 0 ? 2 : 0;
 }
 
-/** The scales that a format gives elements. */
-export function scalesFor(values: Float32Array, layout: Layout): Float32Array<ArrayBuffer> {
+/** The scales that a format gives elements. As `scale_for()` in `ternary.cuh`. */
+export function scalesFor(
+  values: Float32Array,
+  layout: Layout,
+  action: string,
+): Float32Array<ArrayBuffer> {
   const { stored, scales, rounding, format } = layout;
-  const isBlocked = stored?.dtype === "float16" || format.startsWith("bn32");
+  const isHalf = stored?.dtype === "float16";
+  const isBlocked = isHalf || format.startsWith("bn32");
   const result = new Float32Array(isBlocked ? scales : 1);
   const length = values.length / result.length;
   for (let index = 0; index < result.length; index++) {
@@ -179,6 +192,10 @@ export function scalesFor(values: Float32Array, layout: Layout): Float32Array<Ar
     }
     if (rounding === "aboveHalf") largest = largest <= 1e-8 ? 1 : largest / 1.5;
     result[index] = rounding === "fromHalf" && largest === 0 ? 1 : largest;
+    if (!isHalf) continue;
+    const { least, most, allowed } = HALF_SCALES;
+    if (result[index]! >= most) throw scaleError(action, index, result[index], allowed);
+    if (result[index]! <= least) result[index] = 0;
   }
   return result;
 }

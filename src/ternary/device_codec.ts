@@ -13,7 +13,7 @@ import { abs, max } from "../tensor/mod.ts";
 import { sizeOf } from "../tensor/layout.ts";
 import { runTemplate } from "../tensor/templates.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { byteError, elementError, scaleError } from "./codec.ts";
+import { byteError, elementError, HALF_SCALES, scaleError } from "./codec.ts";
 import { type Layout, ROUNDINGS, type Section } from "./layouts.ts";
 
 /** Bytes that a block of the block form takes. */
@@ -100,7 +100,7 @@ function copyScales(
 }
 
 /** The scales that a format gives elements. */
-function derivedScales(x: Tensor, layout: Layout, stream: Stream): Tensor {
+function derivedScales(x: Tensor, layout: Layout, action: string, stream: Stream): Tensor {
   const { stored, rounding, format } = layout;
   const isBlocked = stored?.dtype === "float16" || format.startsWith("bn32");
   const count = isBlocked ? layout.scales : 1;
@@ -111,7 +111,8 @@ function derivedScales(x: Tensor, layout: Layout, stream: Stream): Tensor {
   using sizes = abs(rows as Tensor<"float32">, { stream });
   using largest = max(sizes, { axis: 1, stream }) as Tensor;
   const scales = copyOf(largest, "float32", { stream });
-  if (rounding === "exact" || rounding === "reciprocal") return scales;
+  const isHalf = stored?.dtype === "float16";
+  if (!isHalf && (rounding === "exact" || rounding === "reciprocal")) return scales;
   using own = scales;
   const result = newTensor(x.context, "float32", [count], stream) as Tensor;
   runTemplate({
@@ -119,13 +120,40 @@ function derivedScales(x: Tensor, layout: Layout, stream: Stream): Tensor {
     template: "ternary",
     inputs: { largest: own },
     results: { scales: result },
-    numbers: { rounding: ROUNDINGS.indexOf(rounding) },
+    numbers: { rounding: ROUNDINGS.indexOf(rounding), is_half: Number(isHalf) },
     body: `  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
-    scales[i] = scale_for(largest[i], rounding);
+    const float scale = scale_for(largest[i], rounding);
+    if (is_half && is_scale(scale) && scale >= ${HALF_SCALES.most}.0f) {
+      report(faults, operation, i);
+    }
+    scales[i] = is_half && scale <= ${HALF_SCALES.least}f ? 0.0f : scale;
   });`,
     size: count,
+    error: (index) => scaleError(action, index, undefined, HALF_SCALES.allowed),
   }, stream);
   return result;
+}
+
+/** A copy of scales. One that is not positive and finite is an error at the next `toArray()`. */
+export function checkedScales(given: Tensor, action: string, wanted?: Stream): Tensor<"float32"> {
+  const stream = streamFor(given.context, wanted);
+  const scales = dense(given, { stream });
+  const result = newTensor(given.context, "float32", given.shape, stream) as Tensor;
+  runTemplate({
+    action: "ternary check scales",
+    template: "ternary",
+    inputs: { scales },
+    results: { out: result },
+    numbers: {},
+    body: `  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
+    if (!(scales[i] > 0 && is_scale(scales[i]))) report(faults, operation, i);
+    out[i] = scales[i];
+  });`,
+    size: result.size,
+    error: (index) => scaleError(action, index, undefined, "positive and finite"),
+  }, stream);
+  if (scales !== given) scales.dispose();
+  return result as Tensor as Tensor<"float32">;
 }
 
 /** The bytes of a tensor's elements; without scales by those that the format gives them. */
@@ -141,7 +169,7 @@ export function encodeTensor(
   const { stored, rounding } = layout;
   const source = dense(x, { stream });
   const scales = given === undefined
-    ? derivedScales(source, layout, stream)
+    ? derivedScales(source, layout, action, stream)
     : dense(given, { stream });
   const bytes = full([layout.bytes], 0, { device: x, dtype: "uint8", stream });
   eachByte(

@@ -6,7 +6,7 @@
 
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import { requireDType } from "../tensor/apply.ts";
+import { requireDType, requireNames } from "../tensor/apply.ts";
 import { shapeText, sizeOf } from "../tensor/layout.ts";
 import { fromTypedArray, type Shape, Tensor, type TensorOptions } from "../tensor/mod.ts";
 import {
@@ -101,7 +101,8 @@ const FLOATS = ["float32", "float16", "bfloat16", "int8"] as const;
  * Formats with one scale, or with scales apart, take elements that are 0, the scale or its negative,
  * as {@linkcode quantizeWeights} makes them, within 1/128 of the scale. `tq1_0`, `tq2_0` and `bn32-…`
  * quantise each block as their own quantisers do: by its largest magnitude, and halves away from 0
- * (`bn32-twos`: by two thirds of it, and halves to 0).
+ * (`bn32-twos`: by two thirds of it, and halves to 0). Where they store scales as `float16`, blocks
+ * below 2^-25 become zeros, and scales from 65 520 are errors.
  *
  * @param values Elements in row-major order: an array, or a tensor, which is encoded on its device.
  * @param shape The last axis is that of columns.
@@ -159,7 +160,7 @@ export function encode(
 function checkedScales(values: Float32Array, layout: Layout, action: string) {
   const wrong = values.findIndex((value) => !Number.isFinite(value));
   if (wrong >= 0) throw elementError(action, wrong, layout.rounding);
-  return scalesFor(values, layout);
+  return scalesFor(values, layout, action);
 }
 
 /**
@@ -249,6 +250,7 @@ export function convert<B extends Uint8Array | Tensor<"uint8">>(
   options: { readonly from?: CodecOptions; readonly to?: CodecOptions } = {},
 ): B extends Tensor ? Tensor<"uint8"> : Uint8Array<ArrayBuffer> {
   requireObject(options, "options", "convert");
+  requireNames(options, ["from", "to"], "convert");
   const values = decode(bytes as Uint8Array, shape, from, options.from);
   const result = encode(values, shape, to, options.to);
   if ((values as unknown) instanceof Tensor) (values as unknown as Tensor).dispose();

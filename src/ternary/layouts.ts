@@ -173,10 +173,8 @@ type Plan = Omit<Layout, "format" | "shape" | "bias" | "rounding"> & Partial<Lay
 type Describe = (rows: number, columns: number, options: FormatOptions, action: string) => Plan;
 
 /** The scale behind the data, in the first of 32 bytes. */
-const tail = (data: number) => {
-  const byte = Math.ceil(data / 32) * 32;
-  return { bytes: byte + 32, stored: { dtype: "float32", byte, step: 4 }, scales: 1 } as const;
-};
+const tail = (byte: number) =>
+  ({ bytes: byte + 32, stored: { dtype: "float32", byte, step: 4 }, scales: 1 }) as const;
 
 /** A sequence of blocks of as many weights. */
 function blocks(elements: number, bytes: number, scale: number) {
@@ -285,7 +283,7 @@ const tl2: Describe = (rows, columns, options, action) => {
   // bitnet.cpp reserves space as if 256 columns were coded as pairs.
   const reserved = Math.floor(Math.floor((columns - 256) * rows / 3) * 5 / 8) + 64 * rows;
   const data = Math.max(reserved, rows * width * 5 / 24 + rows * rest / 4);
-  return { rows, columns, sections: [triples, pairs], ...tail(data) };
+  return { rows, columns, sections: [triples, pairs], ...tail(Math.ceil(data / 32) * 32) };
 };
 
 const quarters: Describe = (rows, columns) => ({

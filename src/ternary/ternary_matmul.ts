@@ -5,6 +5,7 @@
  */
 
 import { refuseOption, requireInstance } from "../ffi/arguments.ts";
+import { isCapturing } from "../stream/running_captures.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { cTypeOf, type DType } from "../memory/dtype.ts";
 import {
@@ -24,6 +25,7 @@ import { pad, type Tensor, type TensorOptions } from "../tensor/mod.ts";
 import { capability } from "../tensor/precision.ts";
 import type { RowDType } from "../tensor/row_steps.ts";
 import { runTemplate } from "../tensor/templates.ts";
+import { checkedScales } from "./device_codec.ts";
 import { quantizeActivations } from "./quantize.ts";
 import { TernaryWeights } from "./weights.ts";
 
@@ -64,7 +66,7 @@ export interface TernaryMatmulOptions<D extends TernaryResult = TernaryResult>
   readonly dtype?: D;
   /** Is added to each row of the result: a `float32` number for each row of the weights. */
   readonly bias?: Tensor<"float32">;
-  /** Of `int8` activations: a `float32` scale for each row, 1 by default. */
+  /** Of `int8` activations: a positive `float32` scale for each row, 1 by default. Graphs do not check it. */
   readonly scale?: Tensor<"float32">;
   /**
    * The kernel: `"mma"` on tensor cores, by default with 16 rows of activations or more on a GPU of
@@ -246,7 +248,8 @@ function check(
  * @returns A tensor of shape […, N].
  * @throws {TypeError} If an element type or an option is none of these, or the tensors are on several
  * devices.
- * @throws {RangeError} If extents differ, or the device does not run the variant.
+ * @throws {RangeError} If extents differ, or the device does not run the variant; if a given scale is
+ * not positive and finite, at the next `toArray()`.
  *
  * @example
  * ```ts
@@ -271,13 +274,18 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
   const place = options.stream === undefined ? {} : { stream: options.stream };
   const result = newTensor(context, dtype, [...batch, n], stream);
   if (m === 0 || n === 0) return result as Tensor as Tensor<D>;
-  const quantised = own.dtype === "int8"
+  // Rows without elements have no largest one.
+  using empty = own.size === 0 ? own.astype("int8") : undefined;
+  const quantised = own.dtype === "int8" || empty !== undefined
     ? undefined
     : quantizeActivations(own as Tensor as Tensor<RowDType>, place);
-  const values = quantised?.values ?? own as Tensor as Tensor<"int8">;
+  const values = quantised?.values ?? empty ?? own as Tensor as Tensor<"int8">;
   using q = paddedRows(values, m, depth, place);
   const factor = quantised?.scale ?? named.scale;
-  const rowScale = factor === undefined ? undefined : dense(factor as Tensor, place);
+  // Graphs report no errors of their own.
+  const rowScale = named.scale !== undefined && !isCapturing()
+    ? checkedScales(named.scale, action, options.stream)
+    : factor && dense(factor as Tensor, place);
   const bias = named.bias === undefined ? undefined : dense(named.bias, place);
   const { launch, rows, columns } = planOf(checked);
   const isExact = dtype === "int32";

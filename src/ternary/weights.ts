@@ -12,8 +12,8 @@ import { full } from "../tensor/creation.ts";
 import { shapeText } from "../tensor/layout.ts";
 import { concat, fromTypedArray, type Shape, Tensor, type TensorOptions } from "../tensor/mod.ts";
 import type { RowDType } from "../tensor/row_steps.ts";
-import { requireBytes, requireScales, storedScales } from "./codec.ts";
-import { decodeTensor, encodeTensor } from "./device_codec.ts";
+import { decodeBytes, requireBytes, requireScales, scaleError, storedScales } from "./codec.ts";
+import { checkedScales, decodeTensor, encodeTensor } from "./device_codec.ts";
 import type { CodecOptions } from "./formats.ts";
 import { layoutOf, type TernaryFormat } from "./layouts.ts";
 import { quantizeWeights, requireSegments } from "./quantize.ts";
@@ -232,9 +232,9 @@ function perRow(
       using own = flat.slice([{ start: k, stop: k + 1 }]);
       return own.broadcastTo([rows]);
     });
-  const result = concat(parts, streamOf(options)) as Tensor;
+  using all = concat(parts, streamOf(options)) as Tensor;
   for (const part of parts) part.dispose();
-  return result as Tensor as Tensor<"float32">;
+  return checkedScales(all, ACTION, options.stream);
 }
 
 /** Packs the bytes of a format. */
@@ -266,6 +266,12 @@ function ofBytes(bytes: Uint8Array, options: WeightsOptions): TernaryWeights {
     ? scale
     : Float32Array.of(scale ?? 1);
   requireScales(found, ACTION);
+  const zero = found.indexOf(0);
+  if (zero >= 0) {
+    if (scale !== undefined) throw scaleError(ACTION, zero, 0, "positive and finite");
+    // Its weights must be 0, which this checks.
+    decodeBytes(bytes, layout, found, ACTION);
+  }
   const rows = layout.shape[0]!;
   const scales = scalesOfRows(found, rows);
   const place = { ...streamOf(own), ...(device === undefined ? {} : { device }) };

@@ -3,7 +3,7 @@
 
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { crc32 } from "node:zlib";
-import { fromTypedArray } from "../../src/device/tensor.ts";
+import { fromTypedArray, full } from "../../src/device/tensor.ts";
 import {
   type CodecOptions,
   convert,
@@ -33,7 +33,7 @@ const crc = (bytes: Uint8Array) => (crc32(bytes) >>> 0).toString(16).padStart(8,
 /** A shape for each format, and options. */
 const CASES: readonly (readonly [TernaryFormat, readonly number[], CodecOptions?])[] = [
   ["i2_s", [3, 256]],
-  ["i2_s", [2, 96], { layout: "i2s-64" }],
+  ["i2_s", [3, 64], { layout: "i2s-64" }],
   ["i2_s", [5, 28], { layout: "i2s-seq" }],
   ["bn32-twos", [3, 64]],
   ["bn32-twos", [3, 32], { scales: "apart" }],
@@ -187,6 +187,16 @@ Deno.test("tq1_0 and tq2_0 are those of the package gguf for any elements, on th
   }
 });
 
+Deno.test("encode() makes zeros of blocks whose scale float16 rounds to 0", async () => {
+  const values = new Float32Array(512).fill(2 ** -25, 0, 256).fill(-1, 256);
+  for (const format of ["tq2_0", "bn32-offset2"] as const) {
+    const bytes = encode(values, [512], format);
+    assertEquals(decode(bytes, [512], format), values.fill(0, 0, 256));
+    using x = fromTypedArray(values.fill(2 ** -25, 0, 256), [512], { device });
+    assertEquals(await encode(x, [512], format).toArray(), bytes);
+  }
+});
+
 Deno.test("convert() keeps weights from any format to any other", () => {
   const shape = [32, 512];
   const values = weights(32 * 512, 0.5);
@@ -217,6 +227,9 @@ Deno.test("encode() and decode() refuse bad shapes, options, lengths, codes and 
   const ones = new Float32Array(128).fill(1);
   const good = encode(ones, [128], "i2_s");
   const bad = (at: number, value: number) => good.with(at, value) as Uint8Array<ArrayBuffer>;
+  // 48 bytes of codes, and its scale right behind them.
+  const odd = encode(new Float32Array(192).fill(1), [192], "i2_s", { layout: "i2s-64" });
+  assertEquals([odd.length, hex(odd.subarray(48, 52))], [80, "0000803f"]);
   const refused: readonly (readonly [() => unknown, string])[] = [
     [() => encode(ones, [100], "i2_s"), "multiple of 128 elements: the shape (100,) has 100"],
     [() => encode(ones, [2, 128], "tq2_0"), "multiple of 256 columns"],
@@ -238,6 +251,20 @@ Deno.test("encode() and decode() refuse bad shapes, options, lengths, codes and 
     [() => decode(bad(35, 0xbf), [128], "i2_s"), "positive and finite"],
     [() => decode(bad(35, 0).with(34, 0), [128], "i2_s"), "scale 0 is 0"],
     [() => decode(good, [128], "i2_s", { scale: 2 }), "must not be given"],
+    [() => encode(new Float32Array(256).fill(1e5), [256], "tq2_0"), "scale 0 is 100000"],
+    [() => convert(good, [128], "i2_s", "i2_s", { scale: 1 } as object), 'there is "scale"'],
+    [
+      () =>
+        TernaryWeights.from(bad(35, 0).with(34, 0), { format: "i2_s", shape: [1, 128], device }),
+      "scale 0 is 0",
+    ],
+    [
+      () =>
+        TernaryWeights.from(good, {
+          ...{ format: "i2_s", layout: "i2s-seq", shape: [2, 128], scale: 0, device },
+        }),
+      "scale 0 is 0",
+    ],
     [() => TernaryWeights.from(good), "options.format and options.shape"],
     [() => TernaryWeights.from(good, { format: "i2_s", shape: [128], device }), "2 dimensions"],
   ];
@@ -262,6 +289,12 @@ Deno.test("decode() and encode() of tensors report bad codes, elements and scale
     await assertRejects(() => decoded(good.with(35, 0xbf)), RangeError, "positive and finite");
     await assertRejects(() => encoded(ones.with(5, 0.6)), RangeError, "element 5");
     await assertRejects(() => encoded(ones.with(5, NaN)), RangeError, "Cannot encode");
+    using large = full([256], 65_520, { device: on });
+    await assertRejects(
+      () => encode(large, [256], "tq2_0").toArray(),
+      RangeError,
+      "scale 0 is not",
+    );
     assertEquals(await encoded(ones), good);
   }
 });

@@ -1,11 +1,12 @@
 // Quantisation and packed weights against published vectors and JavaScript, in both forms.
 
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { fromTypedArray, tensor } from "../../src/device/tensor.ts";
 import {
   encode,
   quantizeActivations,
   quantizeWeights,
+  ternaryMatmul,
   TernaryWeights,
 } from "../../src/device/ternary.ts";
 import { device } from "../support/device.ts";
@@ -97,6 +98,26 @@ Deno.test("TernaryWeights.from() takes floats in segments, and bytes of formats"
   }
 });
 
+Deno.test("TernaryWeights.from() and ternaryMatmul() report scales of tensors that are not positive", async () => {
+  using codes = tensor([[1, 0], [-1, 1]], { dtype: "int8", device });
+  const text = "scales must be positive and finite: scale 1 is not";
+  for (const wrong of [0, -1, NaN, Infinity]) {
+    using scale = tensor([2, wrong], { device });
+    await assertRejects(
+      () => TernaryWeights.from({ codes, scale }).dequantize().toArray(),
+      RangeError,
+      text,
+    );
+    using one = tensor([1], { device });
+    using weights = TernaryWeights.from({ codes, scale: one });
+    await assertRejects(
+      () => ternaryMatmul(codes, weights, { scale }).toArray(),
+      RangeError,
+      text,
+    );
+  }
+});
+
 Deno.test("TernaryWeights.from() refuses sources, options and scales that do not fit", () => {
   using codes = tensor([[1, 0], [-1, 1]], { dtype: "int8", device });
   using scale = tensor([1, 2, 3], { device });
@@ -116,6 +137,8 @@ Deno.test("TernaryWeights.from() refuses sources, options and scales that do not
       "scales of a row must be equal: those of row 0 are not",
     ],
     [() => quantizeWeights(scale), "w must be a matrix with elements"],
+    [() => quantizeWeights(w, { segment: [1, 1] } as object), 'there is "segment"'],
+    [() => quantizeActivations(w, { axis: 0 } as object), 'there is "axis"'],
     [() => quantizeActivations(codes as never), "x must be float16"],
     [() => Reflect.construct(TernaryWeights, []), "call TernaryWeights.from()"],
   ];

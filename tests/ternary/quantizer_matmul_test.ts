@@ -49,6 +49,12 @@ Deno.test("DeviceAwareQuantizer.matmul() gives exact sums times both scales in c
     for (const [run, text] of rejected) await assertRejects(run, RangeError, text);
   }
   assertEquals(quantizer.stats().byKind.matmul!.operations, 2);
+  for (
+    const [format, shape] of [["tq2_0", [0, 256]], ["i2_s", [3, 0]], ["int8", [3, 0]]] as const
+  ) {
+    const empty = await quantizer.quantize(new Float32Array(), shape, format);
+    assertEquals((await quantizer.dequantize(empty)).length, 0, format);
+  }
 });
 
 Deno.test("DeviceAwareQuantizer.matmul() falls back in a worker, with the same result", async () => {

@@ -1,7 +1,7 @@
 // Products with ternary weights against integers in JavaScript, in both forms.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { fromTypedArray, tensor, zeros } from "../../src/device/tensor.ts";
+import { fromTypedArray, type Tensor, tensor, zeros } from "../../src/device/tensor.ts";
 import {
   explainTernaryMatmul,
   quantizeActivations,
@@ -110,6 +110,13 @@ Deno.test("ternaryMatmul() gives published products", async () => {
   const sums = await ternaryMatmul(values, weights, { dtype: "int32" }).toArray();
   assertEquals([...sums], [-305, 72, -232, -30]);
   assertEquals(ternaryMatmul(zeros([0, 8], { device }), weights).shape, [0, 4]);
+  const none = TernaryWeights.from({
+    codes: zeros([2, 0], { device, dtype: "int8" }) as Tensor as Tensor<"int8">,
+    scale: tensor(1, { device }),
+  });
+  const bias = tensor([1, 2], { device });
+  const empty = ternaryMatmul(zeros([2, 0], { device }), none, { bias });
+  assertEquals([...await empty.toArray()], [1, 2, 1, 2]);
 });
 
 Deno.test("ternaryMatmul() names wrong operands and options", async () => {

@@ -162,11 +162,12 @@ __device__ __forceinline__ int digit_of(T element, float scale, i64 rounding) {
     const bool is_weight = fabsf(fabsf(quotient) - 1.0f) <= 0.0078125f;
     return !is_weight ? 3 : quotient > 0 ? 2 : 0;
   }
+  if (!(fabsf(value) < __int_as_float(0x7f800000))) return 3;
+  if (scale == 0) return 1;
   const bool is_product = rounding == rounding_of::reciprocal;
-  const float quotient = is_product ? (scale == 0 ? 0 : value * (1.0f / scale)) : value / scale;
+  const float quotient = is_product ? value * (1.0f / scale) : value / scale;
   const bool is_zero = rounding == rounding_of::above_half ? fabsf(quotient) <= 0.5f
                                                        : fabsf(quotient) < 0.5f;
-  if (!(fabsf(value) < __int_as_float(0x7f800000))) return 3;
   return is_zero ? 1 : quotient > 0 ? 2 : 0;
 }
 
