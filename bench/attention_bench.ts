@@ -8,7 +8,7 @@ import { attention, type AttentionDType, tensor, uniform } from "../src/device/t
 import { device, ON_GPU } from "./support/bench_device.ts";
 import { measure, scaled } from "./support/measure.ts";
 import { startPeer } from "./support/peer_process.ts";
-import { measureProducts, measureRead } from "./support/processor_limits.ts";
+import { measureProducts, measureRead, peakOf } from "./support/processor_limits.ts";
 
 const { stream } = device;
 const LENGTH = scaled(ON_GPU ? 8192 : 1024, 64);
@@ -46,7 +46,7 @@ for (const [index, shape] of SHAPES.entries()) {
   const isPrompt = queries > 1;
   const operations = 4 * batch * heads * queries * keys * size / (causal ? 2 : 1);
   const bytes = 2 * batch * keyHeads * keys * size * (dtype === "float32" ? 4 : 2);
-  const work = isPrompt ? { operations } : { bytes };
+  const work = isPrompt ? { operations, ...peakOf(dtype) } : { bytes };
   if (!isPrompt) measureRead(group, bytes);
   const baseline = isPrompt && !measureProducts(group, "float32");
   measure("attention()", { group, baseline, calls, ...work }, () => {

@@ -7,7 +7,7 @@ import { full, matmul, uniform } from "../src/device/tensor.ts";
 import { device, ON_GPU } from "./support/bench_device.ts";
 import { measure, scaled } from "./support/measure.ts";
 import { startPeer } from "./support/peer_process.ts";
-import { measureProducts } from "./support/processor_limits.ts";
+import { measureProducts, peakOf } from "./support/processor_limits.ts";
 
 const { stream } = device;
 
@@ -42,20 +42,20 @@ for (const [index, [m, n, k, isTransposed, dtype]] of SHAPES.entries()) {
   } ${dtype}`;
   // A request to the other process takes some tens of microseconds.
   const calls = Math.max(1, Math.round(scaled(2 ** (ON_GPU ? 36 : 28), 1) / (m * n * k)));
-  const operations = 2 * m * n * k;
+  const work = { operations: 2 * m * n * k, ...peakOf(dtype) };
   const baseline = dtype === "float16" || !measureProducts(group, dtype);
-  measure("matmul()", { group, baseline, calls, operations }, () => {
+  measure("matmul()", { group, baseline, calls, ...work }, () => {
     for (let i = 0; i < calls; i++) matmul(x, y).dispose();
     stream.doneSync();
   });
   if (dtype === "float16") {
-    measure("own kernel", { group, calls, operations }, () => {
+    measure("own kernel", { group, calls, ...work }, () => {
       for (let i = 0; i < calls; i++) matmul(x, y, { variant: "mma" }).dispose();
       stream.doneSync();
     });
   }
   if (runPeer !== undefined) {
-    measure(NAME, { group, calls, operations }, async () => {
+    measure(NAME, { group, calls, ...work }, async () => {
       await runPeer(index, calls);
     });
   }
@@ -74,14 +74,14 @@ for (const [index, edge] of [...new Set(INT8_EDGES)].entries()) {
   await warm.ready();
   const group = `product of ${edge} x ${edge} and ${edge} x ${edge} int8`;
   const calls = Math.max(1, Math.round(scaled(2 ** (ON_GPU ? 36 : 30), 1) / edge ** 3));
-  const [bytes, operations] = [6 * edge ** 2, 2 * edge ** 3];
+  const work = { bytes: 6 * edge ** 2, operations: 2 * edge ** 3, ...peakOf("int8") };
   const baseline = !measureProducts(group, "int8");
-  measure("matmul()", { group, baseline, calls, bytes, operations }, () => {
+  measure("matmul()", { group, baseline, calls, ...work }, () => {
     for (let i = 0; i < calls; i++) matmul(x!, y!, options).dispose();
     stream.doneSync();
   });
   if (runPyTorch === undefined) continue;
-  measure("PyTorch", { group, calls, operations }, async () => {
+  measure("PyTorch", { group, calls, ...work }, async () => {
     await runPyTorch(index, calls);
   });
 }

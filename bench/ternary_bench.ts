@@ -9,7 +9,7 @@ import { ternaryMatmul, TernaryWeights } from "../src/device/ternary.ts";
 import { device, ON_GPU } from "./support/bench_device.ts";
 import { measure, scaled } from "./support/measure.ts";
 import { startPeer } from "./support/peer_process.ts";
-import { measureProducts, measureRead } from "./support/processor_limits.ts";
+import { measureProducts, measureRead, peakOf } from "./support/processor_limits.ts";
 
 const { stream } = device;
 const WIDE = scaled(8192, 64);
@@ -41,12 +41,13 @@ for (const [index, [m, n, k]] of SHAPES.entries()) {
   const bytes = n * k / 4;
   if (m === 1) measureRead(group, bytes);
   const baseline = m > 1 && !measureProducts(group, "int8");
-  measure("ternaryMatmul", { group, baseline, calls, bytes, operations: 2 * m * n * k }, () => {
+  const operations = 2 * m * n * k;
+  measure("ternaryMatmul", { group, baseline, calls, bytes, operations, ...peakOf("int8") }, () => {
     for (let i = 0; i < calls; i++) ternaryMatmul(q, weights).dispose();
     stream.doneSync();
   });
   if (runPyTorch === undefined) continue;
-  measure(`PyTorch ${DTYPE}`, { group, calls, operations: 2 * m * n * k }, async () => {
+  measure(`PyTorch ${DTYPE}`, { group, calls, operations, ...peakOf(DTYPE) }, async () => {
     await runPyTorch(index, calls);
   });
 }

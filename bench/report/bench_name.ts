@@ -16,10 +16,13 @@ export interface BenchWork {
   readonly bytes: number | null;
   /** How many multiplications and additions, where they are the point. */
   readonly operations?: number;
+  /** Operations per second of a GPU by its data sheet. */
+  readonly peak?: number;
 }
 
 const UNITS = ["B", "KiB", "MiB", "GiB"] as const;
-const NAME = /^(.*?)(?: ×(\d+))?(?: \[(\d+) (B|KiB|MiB|GiB)\])?(?: \[(\d+) operations\])?$/;
+const NAME =
+  /^(.*?)(?: ×(\d+))?(?: \[(\d+) (B|KiB|MiB|GiB)\])?(?: \[(\d+) operations\])?(?: \[peak (\d+)\])?$/;
 
 /** A size in the largest binary unit that divides it. */
 export function exactBytes(bytes: number): string {
@@ -33,7 +36,7 @@ export function exactBytes(bytes: number): string {
  *
  * @throws {RangeError} If the calls or bytes are no counts.
  */
-export function benchName({ title, calls, bytes, operations }: BenchWork): string {
+export function benchName({ title, calls, bytes, operations, peak }: BenchWork): string {
   if (!Number.isSafeInteger(calls) || calls < 1) {
     throw new RangeError(`Cannot name a benchmark as calls must be at least 1: it is ${calls}`);
   }
@@ -42,19 +45,19 @@ export function benchName({ title, calls, bytes, operations }: BenchWork): strin
   }
   const repeated = calls === 1 ? "" : ` ×${calls}`;
   const size = bytes === null ? "" : ` [${exactBytes(bytes)}]`;
-  return `${title}${repeated}${size}${
-    operations === undefined ? "" : ` [${operations} operations]`
-  }`;
+  const work = operations === undefined ? "" : ` [${operations} operations]`;
+  return `${title}${repeated}${size}${work}${peak === undefined ? "" : ` [peak ${peak}]`}`;
 }
 
 /** What a benchmark's name says. */
 export function readBenchName(name: string): BenchWork {
-  const [, title, calls, size, unit, operations] = NAME.exec(name)!;
+  const [, title, calls, size, unit, operations, peak] = NAME.exec(name)!;
   const factor = 1024 ** UNITS.findIndex((known) => known === unit);
   return {
     title: title!,
     calls: calls === undefined ? 1 : Number(calls),
     bytes: size === undefined ? null : Number(size) * factor,
     ...(operations === undefined ? {} : { operations: Number(operations) }),
+    ...(peak === undefined ? {} : { peak: Number(peak) }),
   };
 }

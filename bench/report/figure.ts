@@ -20,6 +20,8 @@ export interface Figure {
   readonly bytes: number | null;
   /** Multiplications and additions of a call, where they are the point. */
   readonly operations?: number;
+  /** Operations per second of a GPU by its data sheet. */
+  readonly peak?: number;
   /** How often it was timed. */
   readonly samples: number;
   /** What three quarters of the samples took at most: the figure that is quoted. */

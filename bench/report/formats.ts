@@ -20,11 +20,14 @@ export function formatBandwidth(bytesPerSecond: number): string {
     : `${formatNumber(bytesPerSecond / 1e9)} GB/s`;
 }
 
-/** The bandwidth of a figure, and its operations per second. */
-export function formatRates({ bytesPerSecond, operationsPerSecond }: ComparedFigure): string {
+/** The bandwidth of a figure, and its operations per second with their share of the data sheet's. */
+export function formatRates({ bytesPerSecond, operationsPerSecond, peak }: ComparedFigure): string {
   return [
     ...(bytesPerSecond === null ? [] : [formatBandwidth(bytesPerSecond)]),
     ...(operationsPerSecond === null ? [] : [`${formatNumber(operationsPerSecond / 1e9)} Gop/s`]),
+    ...(operationsPerSecond === null || peak === undefined
+      ? []
+      : [`${formatPercent(operationsPerSecond / peak)} of the data sheet`]),
   ].join(", ");
 }
 

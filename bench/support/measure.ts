@@ -30,6 +30,8 @@ export interface MeasureOptions {
   readonly bytes?: number;
   /** Multiplications and additions of one call. */
   readonly operations?: number;
+  /** Operations per second of a GPU by its data sheet. */
+  readonly peak?: number;
 }
 
 /** What `bench/report/quick_bench.ts` runs. */

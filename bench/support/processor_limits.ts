@@ -4,6 +4,8 @@
  * @module
  */
 
+import { peakThroughput } from "../../mod.ts";
+import type { DType } from "../../src/memory/dtype.ts";
 import { compiledSource } from "./compiled_source.ts";
 import { device, ON_GPU } from "./bench_device.ts";
 import { measure, scaled } from "./measure.ts";
@@ -45,6 +47,15 @@ export function measureProducts(group: string, dtype: keyof typeof ELEMENT_BYTES
     requireSuccess(symbols.bench_products(element, threads, ROUNDS));
   });
   return true;
+}
+
+/** The peak of a GPU's products by its data sheet, as an option of a benchmark; nothing on the host device. */
+export function peakOf(dtype: DType): { readonly peak?: number } {
+  if (!ON_GPU) return {};
+  const { operations, tensorOperations } = peakThroughput(device.info);
+  const find = (peaks: Readonly<Record<string, number | null>>) => peaks[dtype] ?? undefined;
+  const peak = find(tensorOperations) ?? find(operations);
+  return peak === undefined ? {} : { peak: Math.round(peak) };
 }
 
 /** Declares the baseline of a group: a read of memory on all processors, or a copy on a GPU. */

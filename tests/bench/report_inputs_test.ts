@@ -25,6 +25,10 @@ Deno.test("readBenchName() reads the names that benchName() makes", () => {
     [{ title: "nothing", calls: 2, bytes: 0 }, "nothing ×2 [0 B]"],
     [{ title: "odd", calls: 1, bytes: 1025 }, "odd [1025 B]"],
     [{ title: "p", calls: 2, bytes: 1024, operations: 99 }, "p ×2 [1 KiB] [99 operations]"],
+    [
+      { title: "p", calls: 1, bytes: null, operations: 9, peak: 80 },
+      "p [9 operations] [peak 80]",
+    ],
     [{ title: "a ×b [c]", calls: 1, bytes: null }, "a ×b [c]"],
   ];
   for (const [work, name] of works) {
@@ -81,6 +85,8 @@ Deno.test("compareFigures() compares with the baseline of the same area and grou
     ],
   );
   assertEquals(formatRates(compared.at(-1)!), "2.00 GB/s, 2.50 Gop/s");
+  const limited = formatRates({ ...compared.at(-1)!, peak: 1e10 });
+  assertEquals(limited, "2.00 GB/s, 2.50 Gop/s, 25.0 % of the data sheet");
 });
 
 Deno.test("figureOf() takes its figures from samples in any order", () => {
