@@ -1,7 +1,8 @@
 /**
  * Attention of prompts and of single queries, beside PyTorch with two threads in the same run, where
  * Python has it. The limit of prompts is products of floats in registers, into which 16-bit elements
- * are widened; that of single queries is a read of all keys and values.
+ * are widened, but for bfloat16 on processors with AMX; that of single queries is a read of all keys
+ * and values.
  */
 
 import { attention, type AttentionDType, tensor, uniform } from "../src/device/tensor.ts";

@@ -23,23 +23,31 @@ function operands([batch, heads, keyHeads, queries, keys, size, valueSize]: Exte
   ] as const;
 }
 
+const BOUNDS = { float32: 4e-6, float16: 1e-3, bfloat16: 8e-3 } as const;
+
 for (const [form, on] of forms) {
-  /** Runs attention with the logarithms of sums, and compares both with the reference. */
+  /**
+   * Runs attention with the logarithms of sums, and compares both with the reference. The block form
+   * multiplies bfloat16 in tile registers, where the processor has them.
+   */
   const check = (
     extents: Extents,
     options: AttentionOptions,
     score?: Score,
-    dtype: "float32" | "float16" | "bfloat16" = "float32",
+    dtypes: readonly (keyof typeof BOUNDS)[] = form === "block"
+      ? ["float32", "bfloat16"]
+      : ["float32"],
   ) => {
     const grids = operands(extents);
-    const [q, k, v] = grids.map((it) => it.tensor(dtype, on));
     const wanted = reference(...grids, score);
-    const { output, logSumExp } = attention(q!, k!, v!, { ...options, logSumExp: true });
-    const bound = { float32: 4e-6, float16: 1e-3, bfloat16: 8e-3 }[dtype];
-    return Promise.all([
-      expectClose(output as Tensor, wanted.output, `${extents} ${dtype}`, bound),
-      expectClose(logSumExp as Tensor, wanted.sums, `sums of ${extents}`),
-    ]);
+    return Promise.all(dtypes.flatMap((dtype) => {
+      const [q, k, v] = grids.map((it) => it.tensor(dtype, on));
+      const { output, logSumExp } = attention(q!, k!, v!, { ...options, logSumExp: true });
+      return [
+        expectClose(output as Tensor, wanted.output, `${extents} ${dtype}`, BOUNDS[dtype]),
+        expectClose(logSumExp as Tensor, wanted.sums, `sums of ${extents} ${dtype}`),
+      ];
+    }));
   };
 
   Deno.test(`attention() is causal, windowed and grouped at any length (${form})`, async () => {
@@ -82,7 +90,9 @@ for (const [form, on] of forms) {
       [2, 1, 70, 150],
       ([b, , i, j]) => i === 3 || (i! * 7 + j! * 5 + b!) % 3 === 0 ? 0 : 1,
     );
-    const added = numbers([2, 1, 150], 5);
+    const irregular = numbers([2, 1, 150], 5);
+    // The largest score is always among the last keys.
+    const added = Grid.of([2, 1, 150], ([h, , j]) => irregular.at([h!, 0, j!]) + j! / 4);
     const blocks = Grid.of([2, 3], ([i, j]) => i === 0 ? Number(j !== 1) : Number(j === 1));
     const inBlock: Score = (_b, _h, i, j) =>
       blocks.at([Math.floor(i / 64), Math.floor(j / 64)]) === 1 ? 0 : -Infinity;
@@ -115,10 +125,22 @@ for (const [form, on] of forms) {
         )
       ),
       // The block form has a conversion of its own.
-      ...(form === "block" ? [check([1, 1, 1, 3, 9, 20, 12], {}, undefined, "float16")] : []),
+      ...(form === "block" ? [check([1, 1, 1, 3, 9, 20, 12], {}, undefined, ["float16"])] : []),
     ]);
   });
 }
+
+Deno.test("attention() hides keys when the scale is negative", async () => {
+  const [q, k, v] = operands([1, 1, 1, 9, 20, 16, 8]);
+  const causal: Score = (_b, _h, i, j) => j <= i + 11 ? 0 : -Infinity;
+  const wanted = reference(q.map((it) => -it), k, v, causal).output;
+  for (const dtype of ["float32", "bfloat16"] as const) {
+    const tensors = [q, k, v].map((it) => it.tensor(dtype, device));
+    const options = { causal: true, scale: -1 / 4 };
+    const output = attention(tensors[0]!, tensors[1]!, tensors[2]!, options) as Tensor;
+    await expectClose(output, wanted, dtype, BOUNDS[dtype]);
+  }
+});
 
 Deno.test("attention() gives zeros without keys, and nothing without queries", async () => {
   const [q, k, v] = operands([1, 2, 1, 33, 0, 4, 5]).map((it) => it.tensor("float32", device));

@@ -5,7 +5,13 @@
  */
 
 import ATTENTION from "../../../csrc/kernels/tensor/attention.cuh" with { type: "text" };
+import ATTENTION_LOOPS from "../../../csrc/kernels/tensor/attention_loops.cuh" with {
+  type: "text",
+};
 import ATTENTION_MMA from "../../../csrc/kernels/tensor/attention_mma.cuh" with { type: "text" };
+import ATTENTION_TILES from "../../../csrc/kernels/tensor/attention_tiles.cuh" with {
+  type: "text",
+};
 import BYTE_PANELS from "../../../csrc/kernels/tensor/byte_panels.cuh" with { type: "text" };
 import ELEMENT from "../../../csrc/kernels/tensor/element.cuh" with { type: "text" };
 import INDEX from "../../../csrc/kernels/tensor/index.cuh" with { type: "text" };
@@ -33,7 +39,7 @@ const TEMPLATES = {
   ternary: [MAP, TERNARY],
   ternaryMatmul: [MAP, BYTE_PANELS, TERNARY_MATMUL],
   ternaryMma: [MAP, MATMUL, TENSOR_CORE, MATMUL_MMA, TERNARY_MMA],
-  attention: [MAP, ATTENTION],
+  attention: [MAP, ATTENTION, ATTENTION_LOOPS, ATTENTION_TILES],
   attentionMma: [MAP, ATTENTION, TENSOR_CORE, ATTENTION_MMA],
   matmul: [MAP, MATMUL],
   matmulInt8: [MAP, MATMUL, BYTE_PANELS],
