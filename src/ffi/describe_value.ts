@@ -5,13 +5,19 @@
  */
 
 const MAX_TEXT = 40;
+const MAX_ITEMS = 8;
 
 function shorten(text: string): string {
   return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1)}…`;
 }
 
+const isPlain = (value: unknown) => Object(value) !== value;
+
 function describeObject(value: object): string {
   try {
+    if (Array.isArray(value) && value.length <= MAX_ITEMS && value.every(isPlain)) {
+      return shorten(`[${value.map(describeValue).join(", ")}]`);
+    }
     const name: unknown = Object.getPrototypeOf(value)?.constructor?.name;
     if (typeof name === "string" && name !== "") {
       return /^(?!u[ir])[aeiou]/i.test(name) ? `an ${shorten(name)}` : `a ${shorten(name)}`;
@@ -22,7 +28,7 @@ function describeObject(value: object): string {
   return "an object";
 }
 
-/** Describes any value in a few words: objects by their class. Never throws. */
+/** Describes any value in a few words: short arrays by their items, objects by their class. Never throws. */
 export function describeValue(value: unknown): string {
   switch (typeof value) {
     case "number":

@@ -47,7 +47,7 @@ Deno.test("Copies and allocations name an argument of a wrong type", async () =>
   using fixture = makeFixture(device);
   await assertRefused(fixture, TypeError, {
     "source … Float32Array … Float64Array": ({ x }) => x.copyFrom(new Float64Array(3) as never),
-    "source … Float32Array … an Array": ({ x }) => x.copyFrom([1, 2] as never),
+    "source … Float32Array … [1, 2]": ({ x }) => x.copyFrom([1, 2] as never),
     "source … undefined": ({ x }) => x.copyFrom(undefined as never),
     "source … float32 … int32": ({ x, integers }) => x.copyFrom(integers as never),
     "target … Uint8Array": ({ x }) => x.copyTo(new Uint8Array(3) as never),
@@ -58,7 +58,7 @@ Deno.test("Copies and allocations name an argument of a wrong type", async () =>
     "float32 … int32": ({ integers, pinned }) => pinned.copyTo(integers as never),
     "buffer … Float32Array": ({ pinned }) => pinned.copyTo(numbers(3) as never),
     '"float" … float32': ({ device }) => device.allocate("float" as never, 1),
-    "array … an Array": ({ device }) => device.upload([1, 2] as never),
+    "array … [1, 2]": ({ device }) => device.upload([1, 2] as never),
     "options.dtype … DataView": ({ device }) =>
       device.upload(new DataView(new ArrayBuffer(2)) as never),
     "Int8Array … Float32Array": ({ device }) =>
