@@ -24,7 +24,8 @@ import { tileFor } from "./tiles.ts";
  * - `tl1` and `tl2`: of bitnet.cpp's lookup kernels: pairs and triples of weights in tiles.
  * - `tq1_0` and `tq2_0`: of ggml: blocks of 256 with a scale each, 1.6875 and 2.0625 bits.
  * - `bn32-twos` and `bn32-offset2`: of BitNet.rs: blocks of 32.
- * - `hf-quarters`: of Hugging Face's transformers: four quarters of the rows in a byte.
+ * - `hf-quarters`: of Hugging Face's transformers: four quarters of the rows in a byte. The scale is
+ *   `weight_scale` of a model with `linear_class: autobitlinear`, and 1 / `weight_scale` of `bitlinear`.
  * - `ms-w2a8`: of the GPU kernels of microsoft/BitNet: tiles of 16 × 32.
  * - `gridstride`: of `TernaryWeights`: rows of 16-byte groups of 64 weights.
  *

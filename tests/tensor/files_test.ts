@@ -2,6 +2,7 @@
 // Python has them.
 
 import { device } from "../support/device.ts";
+import { python } from "../support/python.ts";
 import {
   assert,
   assertEquals,
@@ -300,22 +301,6 @@ Deno.test("Loading mutated files throws only a TensorFileError", async () => {
   assertEquals(device.memory.memoryAllocated(), live);
 });
 
-/** Output of a Python program; undefined where Python or a library is missing. */
-async function python(program: string, ...args: readonly string[]): Promise<string | undefined> {
-  try {
-    const { code, stdout, stderr } = await new Deno.Command("python3", {
-      args: ["-c", program, ...args],
-    }).output();
-    const error = new TextDecoder().decode(stderr);
-    if (code === 0) return new TextDecoder().decode(stdout);
-    if (!/ModuleNotFoundError/.test(error)) throw new Error(error);
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  }
-  console.log("skipped: Python with numpy and safetensors is missing");
-  return undefined;
-}
-
 Deno.test("NumPy and the Python library of safetensors read what is saved", async () => {
   using folder = new TemporaryDirectory();
   const saved = samples();
@@ -325,6 +310,7 @@ Deno.test("NumPy and the Python library of safetensors read what is saved", asyn
   await saveNpz(path("y.npz"), saved, { compress: true });
   await saveSafetensors(path("x.safetensors"), saved, { metadata: { made: "here" } });
   const text = await python(
+    "numpy and safetensors",
     `import sys, json, numpy as np
 from safetensors import deserialize
 def show(a): return [str(a.dtype), list(a.shape), a.tobytes().hex()]

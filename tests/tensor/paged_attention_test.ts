@@ -21,6 +21,13 @@ const rowsOf = (packed: Grid, begin: number, end: number) =>
     ([, h, i, c]) => packed.at([begin + i!, h!, c!]),
   );
 
+/** The element types of a form: the block form has kernels of its own for bfloat16. */
+const bounds = (form: string) =>
+  [["float32", 4e-6], ["bfloat16", 8e-3]].slice(0, form === "block" ? 2 : 1) as [
+    "float32" | "bfloat16",
+    number,
+  ][];
+
 for (const [form, on] of forms) {
   Deno.test(`attentionVariableLength() keeps sequences apart (${form})`, async () => {
     const [queryEnds, keyEnds] = [[0, 5, 5, 75, 76], [0, 9, 20, 90, 90]];
@@ -44,30 +51,26 @@ for (const [form, on] of forms) {
       const part = queryEnds.findLastIndex((end) => end <= i);
       return [parts[part]!, i - queryEnds[part]!] as const;
     };
-    const [tq, tk, tv] = [q, k, v].map((it) => it.tensor("float32", on));
-    const options = { causal: true, logSumExp: true } as const;
-    const result = attentionVariableLength(tq!, tk!, tv!, queryEnds, keyEnds, options);
-    await expectClose(
-      result.output as Tensor,
-      Grid.of([76, 4, 10], ([i, h, c]) => {
-        const [part, row] = place(i!);
-        return part.output.at([0, h!, row, c!]);
-      }),
-      "output",
-    );
-    await expectClose(
-      result.logSumExp as Tensor,
-      Grid.of([76, 4], ([i, h]) => {
-        const [part, row] = place(i!);
-        return part.sums.at([0, h!, row]);
-      }),
-      "sums",
-    );
+    const outputs = Grid.of([76, 4, 10], ([i, h, c]) => {
+      const [part, row] = place(i!);
+      return part.output.at([0, h!, row, c!]);
+    });
+    const sums = Grid.of([76, 4], ([i, h]) => {
+      const [part, row] = place(i!);
+      return part.sums.at([0, h!, row]);
+    });
+    for (const [dtype, bound] of bounds(form)) {
+      const [tq, tk, tv] = [q, k, v].map((it) => it.tensor(dtype, on));
+      const options = { causal: true, logSumExp: true } as const;
+      const result = attentionVariableLength(tq!, tk!, tv!, queryEnds, keyEnds, options);
+      await expectClose(result.output as Tensor, outputs, `output ${dtype}`, bound);
+      await expectClose(result.logSumExp as Tensor, sums, `sums ${dtype}`);
+    }
   });
 
-  Deno.test(`decodeAttention() sees the keys that were appended (${form})`, async () => {
+  const decodes = async (dtype: "float32" | "bfloat16", bound?: number) => {
     using cache = new PagedCache({
-      ...{ pages: 110, pageSize: 12, heads: 2, headSize: 16, valueSize: 24, device: on },
+      ...{ pages: 110, pageSize: 12, heads: 2, headSize: 16, valueSize: 24, device: on, dtype },
     });
     const other = cache.add();
     const [first, second] = [cache.add(), cache.add()];
@@ -75,7 +78,7 @@ for (const [form, on] of forms) {
     const append = (sequences: number[], begin: number, end: number) => {
       const batch = { start: sequences[0]! - 1, stop: sequences.at(-1)! };
       const [k, v] = Object.values(grids).map((it) =>
-        it.tensor("float32", on).slice([batch, {}, { start: begin, stop: end }])
+        it.tensor(dtype, on).slice([batch, {}, { start: begin, stop: end }])
       );
       cache.append(sequences, k!, v!);
     };
@@ -83,8 +86,8 @@ for (const [form, on] of forms) {
     append([second], 0, 7);
     cache.append(
       [other],
-      zeros([1, 2, 30, 16], { device: on }),
-      zeros([1, 2, 30, 24], { device: on }),
+      zeros([1, 2, 30, 16], { device: on, dtype }),
+      zeros([1, 2, 30, 24], { device: on, dtype }),
     );
     append([first, second], 7, 601);
     cache.remove(other);
@@ -99,13 +102,17 @@ for (const [form, on] of forms) {
       (b, _h, i, j) => j <= i + [599, 618][b]! ? 0 : -Infinity,
     );
     const { output, logSumExp } = decodeAttention(
-      q.tensor("float32", on),
+      q.tensor(dtype, on),
       cache,
       [first, second],
       { logSumExp: true },
     );
-    await expectClose(output as Tensor, wanted.output, "output");
-    await expectClose(logSumExp as Tensor, wanted.sums, "sums");
+    await expectClose(output as Tensor, wanted.output, `output ${dtype}`, bound);
+    await expectClose(logSumExp as Tensor, wanted.sums, `sums ${dtype}`);
+  };
+
+  Deno.test(`decodeAttention() sees the keys that were appended (${form})`, async () => {
+    for (const [dtype, bound] of bounds(form)) await decodes(dtype, bound);
   });
 
   Deno.test(`rotaryEmbedding() rotates halves and neighbours (${form})`, async () => {

@@ -16,6 +16,7 @@ import {
   TernaryWeights,
 } from "../../src/device/ternary.ts";
 import { device } from "../support/device.ts";
+import { python } from "../support/python.ts";
 import { forms } from "../support/tensor_forms.ts";
 
 /** Weights -1, 0 and 1 in an irregular order, times a scale. */
@@ -147,21 +148,8 @@ x = np.frombuffer(bytes.fromhex(sys.argv[1]), np.float32).reshape(-1, 512)
 kind = GGMLQuantizationType[sys.argv[2]]
 packed = quants.quantize(x, kind)
 print(packed.tobytes().hex(), quants.dequantize(packed, kind).astype(np.float32).tobytes().hex())`;
-  try {
-    const { code, stdout, stderr } = await new Deno.Command("python3", {
-      args: ["-c", program, new Uint8Array(values.buffer).toHex(), name],
-    }).output();
-    const error = new TextDecoder().decode(stderr);
-    if (code === 0) {
-      const texts = new TextDecoder().decode(stdout).trim().split(" ");
-      return texts.map((text) => Uint8Array.fromHex(text));
-    }
-    if (!/ModuleNotFoundError/.test(error)) throw new Error(error);
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  }
-  console.log("skipped: Python with gguf is missing");
-  return undefined;
+  const text = await python("gguf", program, new Uint8Array(values.buffer).toHex(), name);
+  return text?.trim().split(" ").map((bytes) => Uint8Array.fromHex(bytes));
 }
 
 Deno.test("tq1_0 and tq2_0 are those of the package gguf for any elements, on the device too", async () => {
