@@ -139,7 +139,9 @@ export function chooseAttention(
   const reasons = {
     mma: `tensor cores multiply ${q.dtype}`,
     simt: "CUDA threads multiply tiles in shared memory",
-    loops: "the host device runs vectorised loops",
+    loops: q.dtype === "bfloat16"
+      ? "the host device runs vectorised loops, in tile registers (AMX) if the processor has them"
+      : "the host device runs vectorised loops",
   };
   const against = againstMma(call);
   if (variant === undefined) {
