@@ -97,6 +97,7 @@ export async function runProgram(
 ): Promise<number> {
   let code: number = EXIT.done;
   const onCode = (result: number) => void (code = result);
+  const hasColors = usesColor();
   const program = new Parser("gridstride").description("CUDA for Deno").version(
     configuration.version,
   )
@@ -108,8 +109,8 @@ export async function runProgram(
       outputError: (text, write) => write(text.replace(/^error:/, red("error:"))),
       getOutHelpWidth: columns,
       getErrHelpWidth: columns,
-      getOutHasColors: usesColor,
-      getErrHasColors: usesColor,
+      getOutHasColors: () => hasColors,
+      getErrHasColors: () => hasColors,
     })
     .configureHelp({
       subcommandTerm: (command) => command.name(),

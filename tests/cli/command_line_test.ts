@@ -149,8 +149,8 @@ Deno.test({
   name: "Colors are for terminals only, and NO_COLOR turns them off",
   ignore: Deno.build.os !== "linux",
   async fn() {
-    const printed = async (NO_COLOR: string, pipe: string) => {
-      const command = `'${Deno.execPath()}' run -A --quiet '${MAIN}' devices --help ${pipe}`;
+    const printed = async (NO_COLOR: string, pipe: string, words = "devices --help") => {
+      const command = `'${Deno.execPath()}' run -A --quiet '${MAIN}' ${words} ${pipe}`;
       const { stdout } = await new Deno.Command("script", {
         args: ["--quiet", "--command", command, "/dev/null"],
         env: { NO_COLOR, TERM: "xterm" },
@@ -163,6 +163,9 @@ Deno.test({
       assertMatch(plain, /^Usage:/);
       assert(!plain.includes("\x1b["), plain);
     }
+    // Results, too, whose first line is bold on a terminal.
+    assertStringIncludes(await printed("", "", "devices"), "\x1b[1mdevice");
+    assertMatch(await printed("", "| cat", "devices"), /^device/);
   },
 });
 

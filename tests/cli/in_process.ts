@@ -23,13 +23,17 @@ export async function runInProcess(args: readonly string[]): Promise<Output> {
   const { log, error } = console;
   const printed: string[] = [];
   const problems: string[] = [];
+  // The tests may run on a terminal; the captured output is none.
+  const { isTerminal } = Deno.stdout;
   try {
+    Deno.stdout.isTerminal = () => false;
     console.log = (text: string) => void printed.push(`${text}\n`);
     console.error = (text: string) => void problems.push(`${text}\n`);
     const code = await main(args);
     return { code, stdout: printed.join(""), stderr: problems.join("") };
   } finally {
     Object.assign(console, { log, error });
+    Deno.stdout.isTerminal = isTerminal;
   }
 }
 

@@ -51,7 +51,7 @@ Deno.test("`run` updates an array from a file and reports the launch", async () 
   const { medianMilliseconds, bytesPerSecond, ...rest } = printed;
   assertEquals(rest, {
     kernel: "saxpy",
-    device: "host:0",
+    device: device.label,
     fake: false,
     outputs: [{ name: "y", dtype: "float32", shape: [5], file: y }],
     grid: [1, 1, 1],
