@@ -1,5 +1,6 @@
-// curand_kernel.h on the host device, against the published vectors of Philox4x32-10, a reference in
-// big integers, and values that NVIDIA's own header (cuRAND 10.4) gives on a CPU.
+// curand_kernel.h against the published vectors of Philox4x32-10, a reference in big integers, and
+// values that NVIDIA's own header (cuRAND 10.4) gives on a CPU, where it calls sinf, cosf and logf. In a
+// kernel of a GPU it calls their approximations.
 
 import { assertAlmostEquals, assertEquals } from "@std/assert";
 import fc from "fast-check";
@@ -126,8 +127,9 @@ Deno.test("the distributions of curand_kernel.h give NVIDIA's values", async () 
   const expected = [...uniform, ...normal, ...double];
   const isDouble = (index: number) => index >= 17;
   for (const [index, value] of expected.entries()) {
-    // Sines and logarithms may differ in their last places.
-    const tolerance = isDouble(index) ? 1e-15 : 4e-7;
+    // Sines and logarithms may differ in their last places. __sincosf() has an absolute error of
+    // 2^-21.19 within -π..π (CUDA C++ Programming Guide), which the radius of a normal value enlarges.
+    const tolerance = isDouble(index) ? 1e-15 : device.info.kind === "host" ? 4e-7 : 1e-5;
     assertAlmostEquals(actual[index]!, value, tolerance, `value ${index}`);
   }
   assertEquals(actual.slice(expected.length, expected.length + 2), [3347046105, 64]);

@@ -13,6 +13,9 @@ import { type Device, openDevice } from "../../mod.ts";
 /** The device under test. */
 export const device: Device = openDevice(Deno.env.get("GRIDSTRIDE_DEVICE") ?? "host");
 
+/** Options of a test of what only the host device has or lacks: it does not hold for a GPU. */
+export const onHostDevice: { readonly ignore: boolean } = { ignore: device.info.kind !== "host" };
+
 /** More elements than a launch has threads. */
 const LARGE = device.info.kind === "cuda" ? 1_000_003 : 250_007;
 

@@ -4,7 +4,7 @@
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
 import { explainMissingFeatures } from "../../../src/launch/compile/missing_features.ts";
-import { device } from "../../support/device.ts";
+import { device, onHostDevice } from "../../support/device.ts";
 
 /** A source's first lines and body, and the beginning of its error. */
 const SOURCES: readonly (readonly [head: string, body: string, line: number, error: string])[] = [
@@ -44,16 +44,22 @@ const SOURCES: readonly (readonly [head: string, body: string, line: number, err
 ];
 
 for (const [head, body, line, sentence] of SOURCES) {
-  Deno.test(`compile() says that the host device has no ${sentence.split(":")[0]} when a source has ${head || body}`, async () => {
-    // Another mistake, of the same kind as those that follow; the linker only sees calls without any.
-    const other = sentence.startsWith("dynamic") ? "" : "unknown(x);";
-    const source = `${head.padEnd(1, " ")}${head.includes("\n") ? "" : "\n"}\n` +
-      `__global__ void k(float* x) { ${body} ${other} }`;
-    const error = await assertRejects(() => device.compile(source), CompileError);
-    assertEquals(error.diagnostics.length, 1, error.message);
-    assertStringIncludes(error.message, `the host device has no ${sentence}`);
-    assertEquals(error.diagnostics[0]!.line, line, error.message);
-  });
+  Deno.test(
+    `compile() says that the host device has no ${sentence.split(":")[0]} when a source has ${
+      head || body
+    }`,
+    onHostDevice,
+    async () => {
+      // Another mistake, of the same kind as those that follow; the linker only sees calls without any.
+      const other = sentence.startsWith("dynamic") ? "" : "unknown(x);";
+      const source = `${head.padEnd(1, " ")}${head.includes("\n") ? "" : "\n"}\n` +
+        `__global__ void k(float* x) { ${body} ${other} }`;
+      const error = await assertRejects(() => device.compile(source), CompileError);
+      assertEquals(error.diagnostics.length, 1, error.message);
+      assertStringIncludes(error.message, `the host device has no ${sentence}`);
+      assertEquals(error.diagnostics[0]!.line, line, error.message);
+    },
+  );
 }
 
 Deno.test("explainMissingFeatures() reads clang++'s words, and leaves other errors alone", () => {

@@ -1,9 +1,9 @@
-// Inline PTX on the host device, against the definitions of the PTX ISA in big integers.
+// Inline PTX against the definitions of the PTX ISA in big integers.
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
 import { rewriteInlinePtx } from "../../../src/launch/source/inline_ptx.ts";
-import { device } from "../../support/device.ts";
+import { device, onHostDevice } from "../../support/device.ts";
 
 type Reference = (a: bigint, b: bigint, c: bigint) => bigint;
 
@@ -196,8 +196,14 @@ const OTHERS: readonly (readonly [string, string, string, number])[] = [
     "",
     32,
   ],
-  ["r", "{.reg .u32 a; mov.u32 a, %smid; mov.u32 %0, %nsmid; sub.u32 %0, %0, a;}", "", 1],
-  ["r", "mov.u32 %0, %warpid; prefetch.global.L2 [%1];", '"l"(out)', 0],
+  [
+    "r",
+    "{.reg .pred p; .reg .u32 a, b; mov.u32 a, %smid; mov.u32 b, %nsmid; setp.lt.u32 p, a, b; selp.u32 %0, 1, 0, p;}",
+    "",
+    1,
+  ],
+  // The number of a warp is below its largest number in a multiprocessor, which is 64 at most.
+  ["r", "mov.u32 %0, %warpid; shr.u32 %0, %0, 6; prefetch.global.L2 [%1];", '"l"(out)', 0],
 ];
 
 Deno.test("inline PTX on wide integers, floats and warps gives the results of the PTX ISA", async () => {
@@ -235,7 +241,7 @@ Deno.test("inline PTX reads registers, memory and floats, and works in macros an
       asm volatile("bar.sync 0;" ::: "memory");
       float x = f[threadIdx.x], y;
       asm("fma.rn.f32 %0, %1, %1, 0f3F000000; add.rz.f32 %0, %0, 0.0;" : "=f"(y) : "f"(x));
-      asm("ex2.approx.ftz.f32 %[to], %[from];" : [to] "=f"(f[threadIdx.x]) : [from] "f"(y));
+      asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(f[threadIdx.x]) : "f"(y));
       asm("red.global.add.u64 [%0], %1;" :: "l"(w), "l"(1ull << 40));
       unsigned old;
       asm volatile("atom.global.cas.b32 %0, [%1+8], 0, %2;" : "=r"(old) : "l"(w), "r"(7u + threadIdx.x) : "memory");
@@ -276,27 +282,31 @@ Deno.test("inline PTX reads registers, memory and floats, and works in macros an
   assertEquals([...await v.toArray()], [1, 2, 3, 4, 4, 3, 2, 1]);
 });
 
-Deno.test("compile() refuses other PTX by its instruction and line, where a condition keeps it", async () => {
-  const cases = [
-    ['asm volatile("wgmma.fence.sync;");', "PTX instruction wgmma.fence.sync"],
-    ['asm("bar.sync 1, 64;");', "PTX instruction bar.sync 1, 64"],
-    ['asm("addc.u32 %0, 1, 2;" : "=r"(x[0]));', "carry for addc.u32 from another asm"],
-    [
-      'asm("ld.u32 %0, [%1];" : "=r"(x[0]) : "r"(4));',
-      "ld.u32 with an address of 32 bits",
-    ],
-    ['asm("mov.u32 %0, %clusterid.x;" : "=r"(x[0]));', "operand %clusterid.x of mov.u32"],
-    ['asm("L: bra L;");', 'PTX for "L: bra L"'],
-  ] as const;
-  for (const [statement, reason] of cases) {
-    const source = (condition: string) =>
-      `__global__ void k(unsigned* x) {\n#if ${condition}\n${statement}\n#endif\n x[0] = 1;\n}`;
-    const error = await assertRejects(() => device.compile(source("1")), CompileError);
-    assertStringIncludes(error.message, `the host device has no ${reason}`);
-    assertEquals(error.diagnostics[0]!.line, 3);
-    using _module = await device.compile(source("0"));
-  }
-});
+Deno.test(
+  "compile() refuses other PTX by its instruction and line, where a condition keeps it",
+  onHostDevice,
+  async () => {
+    const cases = [
+      ['asm volatile("wgmma.fence.sync;");', "PTX instruction wgmma.fence.sync"],
+      ['asm("bar.sync 1, 64;");', "PTX instruction bar.sync 1, 64"],
+      ['asm("addc.u32 %0, 1, 2;" : "=r"(x[0]));', "carry for addc.u32 from another asm"],
+      [
+        'asm("ld.u32 %0, [%1];" : "=r"(x[0]) : "r"(4));',
+        "ld.u32 with an address of 32 bits",
+      ],
+      ['asm("mov.u32 %0, %clusterid.x;" : "=r"(x[0]));', "operand %clusterid.x of mov.u32"],
+      ['asm("L: bra L;");', 'PTX for "L: bra L"'],
+    ] as const;
+    for (const [statement, reason] of cases) {
+      const source = (condition: string) =>
+        `__global__ void k(unsigned* x) {\n#if ${condition}\n${statement}\n#endif\n x[0] = 1;\n}`;
+      const error = await assertRejects(() => device.compile(source("1")), CompileError);
+      assertStringIncludes(error.message, `the host device has no ${reason}`);
+      assertEquals(error.diagnostics[0]!.line, 3);
+      using _module = await device.compile(source("0"));
+    }
+  },
+);
 
 Deno.test("rewriteInlinePtx() keeps every line in its place, and other texts as they are", () => {
   const text = 'a; asm volatile("mov.u32 %0,"\n  " 1;" // one\n  : "=r"(x));\nb; // asm("x")\n';

@@ -10,7 +10,7 @@ import {
 } from "@std/assert";
 import type { DType } from "../../../mod.ts";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
-import { device } from "../../support/device.ts";
+import { device, onHostDevice } from "../../support/device.ts";
 import { runProgram } from "../../support/subprocess.ts";
 
 const [M, N, K] = [64, 32, 48];
@@ -102,11 +102,9 @@ Deno.test("mma.h multiplies matrices of every type, in a program's own kernels",
   }
 });
 
-const onHost = { ignore: device.info.kind !== "host" };
-
 Deno.test(
   "the functions of mma.h wait for the warp, round once, and saturate where asked",
-  onHost,
+  onHostDevice,
   async () => {
     using module = await device.compile(`
     #include <mma.h>
@@ -157,7 +155,7 @@ Deno.test(
   },
 );
 
-Deno.test("compile() refuses fragments and products that CUDA has not", onHost, async () => {
+Deno.test("compile() refuses fragments and products that CUDA has not", onHostDevice, async () => {
   const fragment = (text: string, name: string) => `wmma::fragment<wmma::${text}> ${name};`;
   const a = fragment("matrix_a, 16, 16, 16, half, wmma::row_major", "a");
   const c = fragment("accumulator, 16, 16, 16, float", "c");
@@ -192,7 +190,7 @@ Deno.test("compile() refuses fragments and products that CUDA has not", onHost, 
 
 Deno.test(
   "functions of mma.h, and tiles, that lanes do not reach together end with a fault",
-  onHost,
+  onHostDevice,
   async () => {
     const source = `
     #include <cooperative_groups.h>

@@ -59,7 +59,9 @@ Deno.test("MemoryManager has the usable memory as capacity, within the limit of 
   const pool = new PlainPool(context);
   using _held = pool.allocate("uint8", 8 * MIB);
   const holder = new MemoryManager(device, { pool: pool.asPool });
-  assert(Math.abs(holder.capacity - device.memoryInfo().usable - 8 * MIB) <= MIB);
+  // Other processes change the free memory of a GPU.
+  const tolerance = device.info.kind === "host" ? MIB : 64 * MIB;
+  assert(Math.abs(holder.capacity - device.memoryInfo().usable - 8 * MIB) <= tolerance);
   assertEquals(holder.memoryAllocated(), 8 * MIB);
 });
 

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import { injectFault } from "../../support/fault_injection.ts";
 import { CudaError } from "../../../src/ffi/cuda_error.ts";
 import { resourceTally } from "../../../src/ffi/native_device.ts";
@@ -61,7 +61,7 @@ Deno.test("`NativeUpstream` describes its device", () => {
   assertEquals([upstream.label, upstream.totalBytes], [device.label, device.info.totalMemory]);
   assertEquals(upstream.granularity > 0, device.info.virtualMemoryManagement);
   assertEquals(new NativeUpstream(context, false).granularity, 0);
-  assertEquals(upstream.freeBytes(), device.memoryInfo().free);
+  if (device.info.kind === "host") assertEquals(upstream.freeBytes(), device.memoryInfo().free);
 });
 
 Deno.test("`NativeUpstream` uses its own device only", () => {
@@ -92,11 +92,20 @@ testAll("`allocate()` gives disjoint, aligned memory", ({ upstream }) => {
   assertThrows(() => upstream.free(ranges[0]!.address));
 });
 
+/**
+ * What an upstream holds. The free memory of a GPU also changes by its driver and by other processes,
+ * so there only the library's own count tells whether memory is back.
+ */
+function heldBy(upstream: MemoryUpstream): unknown {
+  const exact = upstream instanceof StrictUpstream || device.info.kind === "host";
+  return exact ? upstream.freeBytes() : resourceTally(library);
+}
+
 testAll("`allocate()` gives 0 beyond the device's memory", ({ upstream }) => {
-  const before = upstream.freeBytes();
+  const before = heldBy(upstream);
   assertEquals(upstream.allocate(upstream.totalBytes + 1), 0);
   assertEquals(upstream.allocate(2 ** 52), 0);
-  assertEquals(upstream.freeBytes(), before);
+  assertEquals(heldBy(upstream), before);
 });
 
 testAll("`map()` and `unmap()` work on whole pieces", (subject) => {
@@ -130,16 +139,17 @@ testAll("`map()` and `unmap()` work on whole pieces", (subject) => {
 testAll("`map()` beyond the device's memory maps nothing", ({ upstream }) => {
   const { granularity } = upstream;
   const tooMuch = (Math.floor(upstream.totalBytes / granularity) + 1) * granularity;
-  const before = upstream.freeBytes();
+  const before = heldBy(upstream);
   const address = upstream.reserve(tooMuch);
   assert(address > 0);
+  const reserved = heldBy(upstream);
   assertEquals(upstream.map(address, tooMuch, 2 ** 26), false);
-  assertEquals(upstream.freeBytes(), before);
+  assertEquals(heldBy(upstream), reserved);
   assert(upstream.map(address, granularity, granularity));
-  assert(upstream.freeBytes() < before);
+  assertNotEquals(heldBy(upstream), reserved);
   upstream.unmap(address, granularity);
   upstream.release(address);
-  assertEquals(upstream.freeBytes(), before);
+  assertEquals(heldBy(upstream), before);
 }, { virtual: true });
 
 testAll(
