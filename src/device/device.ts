@@ -67,6 +67,7 @@ import { logActivity } from "../stream/activity.ts";
 import { defaultStream, Stream, type StreamOptions } from "../stream/stream.ts";
 import { Event, type EventOptions } from "../stream/event.ts";
 import { duringDeviceWait, refuseDeviceWait } from "../stream/running_captures.ts";
+import { WorkOrder } from "../stream/work_order.ts";
 import { DeviceKernels } from "./device_kernels.ts";
 
 /**
@@ -154,15 +155,21 @@ export class Device implements Disposable {
    * @throws {CudaError} If work failed.
    */
   async done(): Promise<void> {
-    const { library, ordinal } = this.#use();
+    const context = this.#use();
+    const { library, ordinal } = context;
     refuseDeviceWait(library, `wait for ${this.label}`);
-    await duringDeviceWait(library, () => synchronizeDevice(library, ordinal));
+    const wait = () => duringDeviceWait(library, () => synchronizeDevice(library, ordinal));
+    await WorkOrder.of(this).inOrder(context, wait);
   }
 
-  /** The blocking twin of {@linkcode Device.done}. */
+  /**
+   * The blocking twin of {@linkcode Device.done}. Tensor operations that wait for a kernel are
+   * compiled first.
+   */
   doneSync(): void {
     const { library, ordinal } = this.#use();
     refuseDeviceWait(library, `wait for ${this.label}`);
+    WorkOrder.of(this).settleNow(`wait for ${this.label}`);
     synchronizeDeviceSync(library, ordinal);
   }
 
@@ -347,7 +354,8 @@ export class Device implements Disposable {
     const choice = stream === undefined ? {} : { stream };
     const buffer = DeviceBuffer.allocate(context, dtype, elements.length, choice);
     try {
-      buffer.copyFrom(array, options);
+      // The memory is new: no operation that waits uses it.
+      WorkOrder.of(this).aside(() => buffer.copyFrom(array, options));
     } catch (error) {
       giveBackAfterFailure(buffer);
       throw error;

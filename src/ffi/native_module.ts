@@ -33,7 +33,25 @@ export async function loadModule(
   module: number,
   action: string,
 ): Promise<void> {
-  const status = await callAsync(library, "gs_module_load_async", action, module);
+  requireLoaded(
+    library,
+    module,
+    action,
+    await callAsync(library, "gs_module_load_async", action, module),
+  );
+}
+
+/** The blocking twin of {@linkcode loadModule}. */
+export function loadModuleSync(library: NativeLibrary, module: number, action: string): void {
+  requireLoaded(library, module, action, callStatus(library, "gs_module_load", action, module));
+}
+
+function requireLoaded(
+  library: NativeLibrary,
+  module: number,
+  action: string,
+  status: number,
+): void {
   if (status === 0) return;
   const detail = moduleLog(library, module).trim();
   throw statusError(library, status, { action, call: "cudaLibraryLoadData", detail });

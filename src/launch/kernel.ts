@@ -20,6 +20,7 @@ import { streamFor } from "../memory/buffer_copy.ts";
 import { enqueueHeard, listenersOf } from "../stream/activity.ts";
 import { isCapturing } from "../stream/running_captures.ts";
 import type { Stream } from "../stream/stream.ts";
+import { WorkOrder } from "../stream/work_order.ts";
 import { type LaunchConfig, LaunchShape } from "./launch_config.ts";
 import { ArgumentWriter } from "./signature/argument_writer.ts";
 import { argumentBytes } from "./signature/device_memory.ts";
@@ -133,11 +134,13 @@ export class Kernel<
    */
   launch(config: LaunchConfig, ...kernelArguments: KernelArguments<Signature, Structs>): void {
     const args: readonly unknown[] = kernelArguments;
+    const { library } = this.context;
+    if (library.interruptions !== this.#interruptions) this.#settleOrder();
     const ticket = ++launchCount;
     if (!this.#shape.isLast(config)) this.#readConfig(config);
     const { stream } = config;
     const isSettled = stream === this.#wantedStream &&
-      this.context.library.interruptions === this.#interruptions;
+      library.interruptions === this.#interruptions;
     if (!isSettled && this.#settle(stream)) return this.#launchWatched(ticket, args);
     this.#writer.write(args, this.#stream);
     this.#enqueue(ticket);
@@ -152,9 +155,15 @@ export class Kernel<
     if (shape.cooperative) this.#requireAllBlocksFit();
   }
 
+  /** Enqueues the operations that wait for a kernel, which may launch this one, too. */
+  #settleOrder(): void {
+    this.#requireOwner();
+    WorkOrder.of(this).settleNow(`launch ${this.name}`);
+  }
+
   /**
    * Finds the stream of the launches, and whether a listener or a capture watches them. Both hold
-   * until the library is interrupted.
+   * until the library is interrupted, which it is when operations begin to wait for a kernel.
    */
   #settle(wanted: Stream | undefined): boolean {
     const { context } = this;

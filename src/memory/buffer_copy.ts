@@ -11,8 +11,9 @@ import type { DeviceContext } from "../hardware/device_context.ts";
 import { type Event, nextTurn } from "../stream/event.ts";
 import { defaultStream, Stream } from "../stream/stream.ts";
 import { refuseCaptured, refuseWhileCapturing } from "../stream/running_captures.ts";
+import { WorkOrder } from "../stream/work_order.ts";
 import type { CopyOptions } from "./buffer_options.ts";
-import { DeviceBuffer } from "./device_buffer.ts";
+import { DeviceBuffer, holdBuffer } from "./device_buffer.ts";
 import {
   type AnyTypedArray,
   bytesPerElement,
@@ -249,7 +250,17 @@ export async function copyOut<D extends DType>(
   options: CopyOptions,
 ): Promise<void> {
   const { bytes, range, stream } = sourceOf(buffer, target, options);
-  await download(bytes, range, stream);
+  // The memory must last until the copy is enqueued.
+  const release = holdBuffer(buffer);
+  try {
+    await WorkOrder.of(buffer).inOrder(range.context, () => {
+      const copied = download(bytes, range, stream);
+      release();
+      return copied;
+    });
+  } finally {
+    release();
+  }
 }
 
 /** The blocking twin of {@linkcode copyOut}. */

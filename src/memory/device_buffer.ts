@@ -41,6 +41,9 @@ type Origin =
 
 const KEY = Symbol();
 
+/** Keeps the memory of a buffer, even if it is freed, until the returned function is first called. */
+export let holdBuffer: (buffer: DeviceBuffer) => () => void;
+
 // Access to private members for the layers above, which the class does not offer to its users.
 
 let makeBuffer: <D extends DType>(
@@ -97,6 +100,9 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   #addressFrees: number;
   #lastUse: Stream | undefined = undefined;
   #lease: Lease | undefined;
+  // Copies that have not been enqueued yet, and whether the buffer was freed meanwhile.
+  #holders = 0;
+  #isFreedLater = false;
 
   private constructor(
     key: symbol,
@@ -125,6 +131,16 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   static {
     makeBuffer = (context, dtype, length, origin, stream) =>
       new DeviceBuffer(KEY, context, dtype, length, origin, stream);
+    holdBuffer = (buffer) => {
+      const root = buffer.#root();
+      root.#holders++;
+      let isHeld = true;
+      return () => {
+        if (!isHeld) return;
+        isHeld = false;
+        if (--root.#holders === 0 && root.#isFreedLater) root.#returnBlock();
+      };
+    };
     placeOfBuffer = (buffer) => {
       const root = buffer.#root();
       const origin = root.#origin;
@@ -392,7 +408,13 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
       this.#lease = undefined;
       origin.pool.dropped.takeBack(origin.block, lease);
     }
-    origin.pool.free(origin.block);
+    if (this.#holders > 0) this.#isFreedLater = true;
+    else this.#returnBlock();
+  }
+
+  #returnBlock(): void {
+    const origin = this.#origin;
+    if (origin.kind === "block") origin.pool.free(origin.block);
   }
 
   /** Frees the memory; see {@linkcode DeviceBuffer.free}. */

@@ -21,6 +21,7 @@ import {
   listenersOf,
 } from "../stream/activity.ts";
 import type { Stream } from "../stream/stream.ts";
+import { WorkOrder } from "../stream/work_order.ts";
 
 interface DevicePlace {
   readonly context: { readonly ordinal: number };
@@ -35,7 +36,10 @@ export interface PinnedPlace {
   readonly use: "pinned" | "staged";
 }
 
-/** Copies, and reports the copy if the stream's device has listeners. */
+/**
+ * Copies after the operations that wait for their kernels, and reports the copy if the stream's
+ * device has listeners.
+ */
 function report(
   stream: Stream,
   direction: CopyDirection,
@@ -43,6 +47,7 @@ function report(
   bytes: number,
   copy: () => void,
 ): void {
+  WorkOrder.of(stream).settleNow("copy memory");
   const heard = listenersOf(stream.context);
   if (heard === undefined) copy();
   else enqueueHeard(heard, { kind: "copy", direction, hostMemory, bytes }, stream, copy);

@@ -21,6 +21,7 @@ import {
 import { DeviceContext, labelOf } from "../hardware/device_context.ts";
 import { captureOf, refuseWhileCapturing, type RunningCapture } from "./running_captures.ts";
 import { Stream } from "./stream.ts";
+import { WorkOrder } from "./work_order.ts";
 
 /** The capture that an event was last recorded in, even if that capture has ended. */
 export let captureOfEvent: (event: Event) => RunningCapture | undefined;
@@ -96,7 +97,8 @@ export class Event implements Disposable {
   }
 
   /**
-   * Records the event after all work enqueued on a stream so far. On a stream that is being captured
+   * Records the event after all work enqueued on a stream so far. Tensor operations that wait for a
+   * kernel are compiled first, which blocks this thread. On a stream that is being captured
    * the event becomes a point of the graph: until the capture ends streams can wait for it, but it
    * cannot be queried.
    */
@@ -107,6 +109,7 @@ export class Event implements Disposable {
         `Cannot record an event as the stream must be of ${this.context.label}: it is of ${stream.context.label}`,
       );
     }
+    WorkOrder.of(stream).settleNow("record an event");
     const capture = captureOf(stream);
     const { library, ordinal } = this.context;
     if (this.#waits.pending === 0) recordEvent(library, ordinal, stream.id, this.id);

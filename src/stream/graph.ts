@@ -29,6 +29,7 @@ import {
   RunningCapture,
 } from "./running_captures.ts";
 import { defaultStream, Stream } from "./stream.ts";
+import { WorkOrder } from "./work_order.ts";
 
 // Access to private members for this module.
 let graphOfCapture: (capture: RunningCapture) => Graph;
@@ -133,6 +134,7 @@ export class Graph implements Disposable {
       );
     }
     const graph = this.id;
+    WorkOrder.of(stream).settleNow("launch a graph");
     const capture = captureOf(stream);
     if (capture !== undefined) this.#requireRoom(capture);
     const { ordinal } = stream.context;
@@ -270,6 +272,7 @@ export function captureWork(
 
 function begin(stream: Stream, mode: CaptureMode): RunningCapture {
   const { library, ordinal } = stream.context;
+  WorkOrder.of(stream).settleNow(ACTION);
   refuseDuringDeviceWait(library, ACTION);
   beginCapture(library, ordinal, stream.id, mode);
   try {

@@ -19,7 +19,9 @@ import {
   waitForEvent,
 } from "../ffi/native_stream.ts";
 import { logger } from "../ffi/logging.ts";
+import type { NativeLibrary } from "../ffi/library.ts";
 import { contextOf, DeviceContext, labelOf } from "../hardware/device_context.ts";
+import { WorkOrder } from "./work_order.ts";
 import { captureOf, refuseEventOfOtherCapture, refuseWaiting } from "./running_captures.ts";
 import { captureOfEvent, Event, type EventOptions } from "./event.ts";
 import { captureWork, type Graph } from "./graph.ts";
@@ -29,8 +31,29 @@ import { captureWork, type Graph } from "./graph.ts";
 /** Makes a stream that does not keep its device open; disposing it has no effect. */
 export let makeDeviceStream: (context: DeviceContext) => Stream;
 
+/** Makes the default stream of a context, which does not keep its device open. */
+let makeDefaultStream: (context: DeviceContext) => Stream;
+
 /** Destroys a stream, including one of {@linkcode makeDeviceStream}. */
 export let closeStream: (stream: Stream) => void;
+
+/** A native stream that several contexts of one device use. */
+interface SharedStream {
+  readonly id: number;
+  users: number;
+}
+
+/** The native default streams by the ordinals of their devices. */
+const sharedStreams = new WeakMap<NativeLibrary, Map<number, SharedStream>>();
+
+function sharedStreamsOf({ library }: DeviceContext): Map<number, SharedStream> {
+  let known = sharedStreams.get(library);
+  if (known === undefined) sharedStreams.set(library, known = new Map());
+  return known;
+}
+
+/** The options of default streams, which the constructor tells apart by their identity. */
+const DEFAULT_STREAM: StreamOptions = {};
 
 /**
  * Options of a new stream.
@@ -71,6 +94,7 @@ export class Stream implements Disposable {
   readonly context: DeviceContext;
   #id: number;
   #holdsContext = true;
+  #shared: SharedStream | undefined;
   readonly #closers = new Set<() => void>();
 
   /**
@@ -85,9 +109,11 @@ export class Stream implements Disposable {
     this.context = context;
     context.retain();
     try {
-      this.#id = options.handle === undefined
-        ? createChecked(context, options)
-        : adoptStream(context.library, context.ordinal, options.handle);
+      if (options === DEFAULT_STREAM) this.#shared = shareStream(context);
+      this.#id = this.#shared?.id ??
+        (options.handle === undefined
+          ? createChecked(context, options)
+          : adoptStream(context.library, context.ordinal, options.handle));
     } catch (error) {
       context.release();
       throw error;
@@ -102,12 +128,14 @@ export class Stream implements Disposable {
   }
 
   static {
-    makeDeviceStream = (context) => {
-      const stream = new Stream(context);
+    const make = (context: DeviceContext, options?: StreamOptions) => {
+      const stream = new Stream(context, options);
       stream.#holdsContext = false;
       context.release();
       return stream;
     };
+    makeDeviceStream = (context) => make(context);
+    makeDefaultStream = (context) => make(context, DEFAULT_STREAM);
     closeStream = (stream) => stream.#close();
   }
 
@@ -149,7 +177,7 @@ export class Stream implements Disposable {
 
   /** Whether this is the default stream of its device. */
   get isDefault(): boolean {
-    return !this.#holdsContext;
+    return this.#shared !== undefined;
   }
 
   /**
@@ -209,12 +237,14 @@ export class Stream implements Disposable {
   }
 
   /**
-   * Whether all enqueued work has finished.
+   * Whether all enqueued work has finished. Tensor operations that wait for a kernel are compiled
+   * first, which blocks this thread.
    *
    * @throws {TypeError} If the stream is being captured.
    */
   query(): boolean {
     refuseWaiting(this, "query a stream");
+    WorkOrder.of(this).settleNow("query a stream");
     return queryStream(this.context.library, this.context.ordinal, this.id);
   }
 
@@ -250,25 +280,29 @@ export class Stream implements Disposable {
    */
   async done(): Promise<void> {
     refuseWaiting(this, "wait for a stream");
-    if (this.query()) return;
-    const event = this.record();
-    try {
-      await event.done();
-    } catch (error) {
-      giveBackAfterFailure(event);
-      throw error;
-    }
-    event[Symbol.dispose]();
+    await WorkOrder.of(this).inOrder(this.context, async () => {
+      if (this.query()) return;
+      const event = this.record();
+      try {
+        await event.done();
+      } catch (error) {
+        giveBackAfterFailure(event);
+        throw error;
+      }
+      event[Symbol.dispose]();
+    });
   }
 
   /**
-   * Waits for the work enqueued so far, blocking this thread.
+   * Waits for the work enqueued so far, blocking this thread. Tensor operations that wait for a
+   * kernel are compiled first.
    *
    * @throws {TypeError} If the stream is being captured.
    * @throws {CudaError} If that work failed.
    */
   doneSync(): void {
     refuseWaiting(this, "wait for a stream");
+    WorkOrder.of(this).settleNow("wait for a stream");
     synchronizeStreamSync(this.context.library, this.context.ordinal, this.id);
   }
 
@@ -284,12 +318,19 @@ export class Stream implements Disposable {
 
   /**
    * Destroys the stream. Enqueued work still completes. A device's default stream ends with the
-   * device instead, and a stream that joined a capture ends with the capture.
+   * device instead, a stream that joined a capture with the capture, and a stream on which tensor
+   * operations wait for their kernels after these.
    *
    * @throws {TypeError} If a capture that began on this stream is running.
    */
   [Symbol.dispose](): void {
-    if (this.#holdsContext) this.#close();
+    if (!this.#holdsContext || this.#id === 0) return;
+    const order = WorkOrder.of(this);
+    if (!order.isWaiting) return this.#close();
+    order.append(
+      { run: () => giveBackAfterFailure({ [Symbol.dispose]: () => this.#close() }) },
+      this.context,
+    );
   }
 
   #close(): void {
@@ -304,14 +345,25 @@ export class Stream implements Disposable {
     const { library, ordinal } = this.context;
     giveBack(
       this.context,
-      () => takeSteps([...this.#closers, () => destroyStream(library, ordinal, this.#id)]),
+      () =>
+        takeSteps([
+          ...this.#closers,
+          () => this.#isShared() || destroyStream(library, ordinal, this.#id),
+        ]),
       () => {
         this.#log("closed");
         this.#id = 0;
+        if (this.#shared?.users === 1) sharedStreamsOf(this.context).delete(ordinal);
+        if (this.#shared !== undefined) this.#shared.users--;
         this.context.library.interruptions++;
         if (this.#holdsContext) this.context.release();
       },
     );
+  }
+
+  /** Whether another context uses the native stream, too. */
+  #isShared(): boolean {
+    return this.#shared !== undefined && this.#shared.users > 1;
   }
 }
 
@@ -343,17 +395,38 @@ export function streamUntilClose(context: DeviceContext): Stream {
   return stream;
 }
 
+/** The native default stream of a device, with one more user. */
+function shareStream(context: DeviceContext): SharedStream {
+  const known = sharedStreamsOf(context);
+  let shared = known.get(context.ordinal);
+  if (shared === undefined) {
+    known.set(context.ordinal, shared = { id: createChecked(context, {}), users: 0 });
+  }
+  shared.users++;
+  return shared;
+}
+
 const defaultStreams = new WeakMap<DeviceContext, Stream>();
 
 /**
- * The default stream of an opened device, made on first use. It is a non-blocking stream like any
- * other, but it does not keep the device open, and it ends only with the device: otherwise later
- * work would go to a new stream without waiting for the old one.
+ * The default stream of an opened device, made on first use. All contexts of a device in this
+ * isolate have one native stream, so their work runs in order, however often a program opens the
+ * device. It does not keep the device open, and ends with the last context: otherwise later work
+ * would go to a new stream without waiting for the old one.
  */
 export function defaultStream(context: DeviceContext): Stream {
   const known = defaultStreams.get(context);
   if (known !== undefined && !known.disposed) return known;
-  const stream = streamUntilClose(context);
+  if (context.closed) throw new TypeError(`Cannot use ${context.label} as it is disposed`);
+  const stream = makeDefaultStream(context);
+  context.onClose(() => closeStream(stream));
   defaultStreams.set(context, stream);
   return stream;
+}
+
+/** Whether two streams are one native stream: work of both is in order without an event. */
+export function isSameStream(one: Stream, other: Stream): boolean {
+  if (one === other) return true;
+  return one.context.library === other.context.library && !one.disposed && !other.disposed &&
+    one.id === other.id;
 }

@@ -12,6 +12,8 @@ import { cTypeOf, type DType, integerRange, isFloatDType } from "../memory/dtype
 import type { KernelArgument } from "../launch/signature/signature_types.ts";
 import type { Stream } from "../stream/stream.ts";
 import type { DeviceWork, GeneratedKernel } from "./device_work.ts";
+import type { WrittenStorage } from "./operation.ts";
+import type { Report } from "./reports.ts";
 import { kernelName, type KernelText } from "./expression/kernel_text.ts";
 import {
   castNode,
@@ -488,7 +490,7 @@ export function runMap(
   const grid = cross < 0
     ? gridFor(work, size, chunk)
     : { grid: Math.ceil(count / chunk), block: work.form === "block" ? 1 : BLOCK };
-  enqueueKernel(kernel, operands, [result], stream, grid, launchArguments);
+  enqueueKernel(kernel, tensors, [result], stream, grid, launchArguments);
   return result;
 }
 
@@ -556,31 +558,60 @@ export function newTensor<D extends DType>(
   return makeTensor<D>(storage, dtype, { shape, strides: denseStrides(shape), offset: 0 });
 }
 
+/** The arguments of a kernel that checks values, and the report that it may write. */
+export interface CheckedArguments {
+  readonly values: readonly KernelArgument[];
+  readonly report: Report;
+}
+
 /**
  * Launches a kernel when it is compiled, ordered after the work that wrote its operands.
  *
+ * @param inputs The tensors that it reads.
+ * @param results The tensors that it writes, all of their elements unless it reads them, too.
  * @param launchArguments The arguments, or a function that the launch calls for them.
  */
 export function enqueueKernel(
   kernel: GeneratedKernel,
-  operands: readonly Tensor[],
+  inputs: readonly Tensor[],
   results: readonly Tensor[],
   stream: Stream,
   { grid, block }: { readonly grid: number; readonly block: number },
-  launchArguments: readonly KernelArgument[] | (() => readonly KernelArgument[]),
+  launchArguments: readonly KernelArgument[] | (() => CheckedArguments),
 ): void {
-  const storages = operands.map(storageOf);
-  const written = results.map(storageOf);
-  const { work } = written[0]!;
-  // Tensors may be disposed before the launch: freeing the memory waits behind it.
-  work.enqueue(kernel, storages, written, () => {
-    for (const storage of storages) {
-      if (written.includes(storage)) storage.orderWrite(stream);
-      else storage.orderRead(stream);
+  const read = inputs.map(storageOf);
+  const written = results.map((tensor) => writtenStorage(tensor));
+  const { work } = written[0]!.storage;
+  // Tensors may be disposed before the launch: the operation holds its inputs.
+  work.enqueue(kernel, read, written, () => {
+    orderOperands(read, written, stream);
+    const config = { grid, block, stream };
+    if (typeof launchArguments !== "function") {
+      kernel.kernel!.launch(config, ...launchArguments as never[]);
+      return;
     }
-    const given = typeof launchArguments === "function" ? launchArguments() : launchArguments;
-    kernel.kernel!.launch({ grid, block, stream }, ...given as never[]);
+    const { values, report } = launchArguments();
+    kernel.kernel!.launch(config, ...values as never[]);
+    return report;
   });
+}
+
+/** The memory of a tensor whose elements an operation writes. */
+export function writtenStorage(tensor: Tensor): WrittenStorage {
+  const storage = storageOf(tensor);
+  return { storage, isWhole: tensor.size === storage.buffer.length };
+}
+
+/** Makes later work of a stream wait for the work on its operands. */
+export function orderOperands(
+  inputs: readonly TensorStorage[],
+  outputs: readonly WrittenStorage[],
+  stream: Stream,
+): void {
+  for (const input of inputs) {
+    if (outputs.every(({ storage }) => storage !== input)) input.orderRead(stream);
+  }
+  for (const { storage } of outputs) storage.orderWrite(stream);
 }
 
 /** A dense tensor with the elements of another one, which it may be itself. */

@@ -69,8 +69,10 @@ function uploaded<D extends DType>(
   action: string,
 ): Tensor<D> {
   const result = newTensor(placeOf(options, action), dtype, shape, options.stream);
-  const { buffer, stream } = storageOf(result);
-  (buffer as DeviceBuffer as DeviceBuffer<D>).copyFrom(elements, { stream });
+  const { buffer, stream, work } = storageOf(result);
+  const target = buffer as DeviceBuffer as DeviceBuffer<D>;
+  // The memory is new: no operation that waits uses it.
+  work.order.aside(() => target.copyFrom(elements, { stream }));
   return result;
 }
 
@@ -267,7 +269,8 @@ export function full<D extends DType = "float32">(
   const storage = storageOf(result);
   const { buffer, stream, context, work } = storage;
   const out = buffer as DeviceBuffer as DeviceBuffer<D>;
-  work.enqueue(undefined, [], [storage], () => fill(context, out, value, { stream }));
+  const written = [{ storage, isWhole: true }];
+  work.enqueue(undefined, [], written, () => fill(context, out, value, { stream }));
   return result;
 }
 

@@ -1,20 +1,22 @@
 /**
- * The generated kernels of a device, and the work that waits for one to be compiled.
+ * The generated kernels of a device, and the operations that use them.
  *
  * An operation whose kernel is compiled is launched at once. Otherwise the compilation starts, and
  * the operation and all later ones of the device wait in order, without blocking the event loop.
+ * A synchronous call that must come after them compiles what waits with its thread blocked.
  *
  * @module
  */
 
-import { logger } from "../ffi/logging.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { environment } from "../hardware/device_list.ts";
+import { compileBlocking } from "../launch/module/blocking_compile.ts";
 import { compileText } from "../launch/module/compile.ts";
+import type { CompileOptions } from "../launch/module/compile_options.ts";
+import type { Module } from "../launch/module/module.ts";
 import type { Kernel } from "../launch/kernel.ts";
-import { DeviceBuffer } from "../memory/device_buffer.ts";
 import { isCapturing } from "../stream/running_captures.ts";
-import type { Stream } from "../stream/stream.ts";
+import { type Preparation, WorkOrder } from "../stream/work_order.ts";
 import {
   type KernelForm,
   type KernelText,
@@ -22,39 +24,88 @@ import {
   sourceOf,
 } from "./expression/kernel_text.ts";
 import { loopOptions } from "./expression/vector_set.ts";
-import { type TensorStorage, waitFor } from "./storage.ts";
+import { TensorOperation, type WrittenStorage } from "./operation.ts";
+import { type Report, ReportBook } from "./reports.ts";
+import type { TensorStorage } from "./storage.ts";
 
 /** A kernel of a device that is compiled on first use. */
-export class GeneratedKernel {
+export class GeneratedKernel implements Preparation {
   readonly text: KernelText;
+  readonly work: DeviceWork;
   /** The source as it is compiled. */
   readonly source: string;
   /** Undefined until it is compiled. */
   kernel: Kernel | undefined = undefined;
-  /** Resolves when it is compiled. */
-  readonly compiled: Promise<void>;
+  /** The reason why it could not be compiled. */
+  failure: Error | undefined = undefined;
+  readonly settled: Promise<void>;
+  readonly #ending = new AbortController();
 
   /** Starts the compilation. */
   constructor(work: DeviceWork, text: KernelText) {
     this.text = text;
+    this.work = work;
     this.source = sourceOf(text, work.form);
-    this.compiled = work.compile(this);
-    // Reported by the operations that wait for it.
-    this.compiled.catch(() => {});
+    this.settled = work.compile(this).catch((error) => this.settle(error));
   }
-}
 
-/** An operation whose arguments a kernel checks on the device. */
-export interface CheckedOperation {
-  /** The error for the first offending value. */
-  readonly error: (value: bigint) => Error;
-}
+  get isSettled(): boolean {
+    return this.kernel !== undefined || this.failure !== undefined;
+  }
 
-interface WaitingOperation {
-  readonly kernel: GeneratedKernel | undefined;
-  readonly operands: readonly TensorStorage[];
-  readonly results: readonly TensorStorage[];
-  readonly launch: () => void;
+  /** The options of the compilation. */
+  get options(): CompileOptions<[]> & { readonly name: string } {
+    const { form, context } = this.work;
+    const options = form === "block"
+      ? loopOptions(this.text.vectors)
+      : context.library.kind === "cuda"
+      ? ["--fmad=false"]
+      : [];
+    return { name: `${this.text.name}.cu`, options };
+  }
+
+  /** Ends the compilation early, once it is settled otherwise. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Takes over the kernel of a module, which ends with the device, or an error. */
+  settle(outcome: Module<string> | Error): void {
+    if (this.isSettled) {
+      if (!(outcome instanceof Error)) outcome[Symbol.dispose]();
+      return;
+    }
+    if (outcome instanceof Error) {
+      this.failure = outcome;
+      return;
+    }
+    const { context } = this.work;
+    try {
+      this.kernel = outcome.kernel(signatureOf(this.text) as never) as unknown as Kernel;
+    } catch (error) {
+      this.failure = error as Error;
+      return outcome[Symbol.dispose]();
+    }
+    // The module must not keep the device open.
+    context.release();
+    context.onClose(() => {
+      context.retain();
+      outcome[Symbol.dispose]();
+    });
+  }
+
+  /** Compiles kernels with this thread blocked; their own compilations end. */
+  static settleNow(kernels: readonly GeneratedKernel[], action: string): void {
+    const requests = kernels.map(({ work: { context }, source, options }) => ({
+      context,
+      source,
+      options,
+    }));
+    compileBlocking(requests, action).forEach((outcome, index) => {
+      kernels[index]!.settle(outcome);
+      kernels[index]!.#ending.abort();
+    });
+  }
 }
 
 const works = new WeakMap<DeviceContext, DeviceWork>();
@@ -63,19 +114,21 @@ const works = new WeakMap<DeviceContext, DeviceWork>();
 export class DeviceWork {
   readonly context: DeviceContext;
   readonly form: KernelForm;
+  /** The operations that wait, with those of all contexts of the device. */
+  readonly order: WorkOrder;
+  /** The operations that may report a wrong value. */
+  readonly reports: ReportBook;
   readonly #kernels = new Map<string, GeneratedKernel>();
-  readonly #waiting: WaitingOperation[] = [];
-  #drained: Promise<void> | undefined;
   /** The kernel of the last operation. */
   lastKernel: GeneratedKernel | undefined = undefined;
-  // The words that kernels report offending values in, and the operations that may.
-  #faults: DeviceBuffer<"int64"> | undefined;
-  readonly #checked: CheckedOperation[] = [];
-  readonly #checkedStreams = new Set<Stream>();
 
   private constructor(context: DeviceContext) {
     this.context = context;
     this.form = context.library.kind === "host" && !environment.simulate ? "block" : "threads";
+    this.reports = new ReportBook(context);
+    this.order = WorkOrder.of({ context });
+    this.order.prepareNow ??= (kernels, action) =>
+      GeneratedKernel.settleNow(kernels as GeneratedKernel[], action);
   }
 
   /** The work of the device of a context. */
@@ -85,147 +138,51 @@ export class DeviceWork {
     return work;
   }
 
-  /** The kernel of a key, which `make` describes on first use. */
+  /** The kernel of a key, which `make` describes on first use, or after it has failed. */
   kernel(key: string, make: () => KernelText): GeneratedKernel {
     let kernel = this.#kernels.get(key);
-    if (kernel === undefined) {
+    if (kernel === undefined || kernel.failure !== undefined) {
       kernel = new GeneratedKernel(this, make());
       this.#kernels.set(key, kernel);
-      kernel.compiled.catch(() => this.#kernels.delete(key));
     }
     this.lastKernel = kernel;
     return kernel;
   }
 
-  /** Compiles and loads a kernel, which ends with the device. */
+  /** Compiles and loads a kernel. */
   async compile(generated: GeneratedKernel): Promise<void> {
     const { context } = this;
-    const { text, source } = generated;
+    const { source, options, ending: signal } = generated;
     context.retain();
     try {
-      const isCuda = context.library.kind === "cuda";
-      const options = this.form === "block"
-        ? loopOptions(text.vectors)
-        : isCuda
-        ? ["--fmad=false"]
-        : [];
-      const module = await compileText(context, source, { name: `${text.name}.cu`, options });
-      generated.kernel = module.kernel(signatureOf(text) as never) as unknown as Kernel;
-      // The module must not keep the device open.
-      context.release();
-      context.onClose(() => {
-        context.retain();
-        module[Symbol.dispose]();
-      });
+      generated.settle(await compileText(context, source, { ...options, signal }));
     } finally {
       context.release();
     }
-  }
-
-  /** Whether operations wait for a kernel. */
-  get isWaiting(): boolean {
-    return this.#waiting.length > 0;
   }
 
   /**
    * Calls `launch` once the kernel is compiled and all earlier operations are launched: at once if
    * both hold already.
    *
-   * @param results The storages that hold an error if the launch fails later.
+   * @param inputs The memory that it reads.
+   * @param outputs The memory that it writes, which takes over failures of the inputs and its own.
+   * @param launch Returns the report of a kernel that checks values.
    */
   enqueue(
     kernel: GeneratedKernel | undefined,
-    operands: readonly TensorStorage[],
-    results: readonly TensorStorage[],
-    launch: () => void,
+    inputs: readonly TensorStorage[],
+    outputs: readonly WrittenStorage[],
+    launch: () => Report | undefined | void,
   ): void {
-    if (this.#waiting.length === 0) {
-      for (const { failure } of operands) if (failure !== undefined) throw failure;
-      if (kernel === undefined || kernel.kernel !== undefined) return launch();
-    }
+    const operation = new TensorOperation(this, kernel, inputs, outputs, launch);
+    if (!this.order.isWaiting && kernel?.isSettled !== false) return operation.start();
     if (isCapturing()) {
       throw new TypeError(
         `Cannot capture ${kernel?.text.name ?? "an operation"} as its kernel must be compiled ` +
           "before: run the operation once, and await a result, before the capture",
       );
     }
-    for (const storage of results) storage.pending++;
-    this.#waiting.push({ kernel, operands, results, launch });
-    this.#drained ??= this.#drain();
-  }
-
-  /** Resolves when no operation waits. */
-  async settled(): Promise<void> {
-    await this.#drained;
-  }
-
-  async #drain(): Promise<void> {
-    const { context } = this;
-    context.retain();
-    try {
-      for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
-        const { kernel, operands, results, launch } = next;
-        let failure = operands.find((operand) => operand.failure !== undefined)?.failure;
-        try {
-          if (failure === undefined) {
-            await kernel?.compiled;
-            launch();
-          }
-        } catch (error) {
-          failure = error instanceof Error ? error : new Error(String(error));
-          logger("tensor").error("{name} has failed: {error}", { name: kernel?.text.name, error });
-        }
-        for (const result of results) {
-          result.pending--;
-          if (failure !== undefined) result.failure ??= failure;
-        }
-        this.#waiting.shift();
-      }
-    } finally {
-      this.#drained = undefined;
-      context.release();
-    }
-  }
-
-  /**
-   * The buffer in which a kernel reports an offending value, and the operation's number there.
-   *
-   * The kernel writes the number to word 0, if that is 0, and the value to word 1.
-   */
-  reportTo(
-    operation: CheckedOperation,
-    stream: Stream,
-  ): { readonly faults: DeviceBuffer; number: number } {
-    if (this.#faults === undefined) {
-      this.#faults = DeviceBuffer.allocate(this.context, "int64", 2);
-      this.#faults.copyFrom(new BigInt64Array(2));
-    }
-    // They are allocated and cleared on the default stream.
-    waitFor(this.#faults.stream!, stream);
-    this.#checked.push(operation);
-    this.#checkedStreams.add(stream);
-    return { faults: this.#faults, number: this.#checked.length };
-  }
-
-  /**
-   * Waits for a stream, and for all operations that may report a value, and throws the error of the
-   * first one that did.
-   *
-   * @throws {RangeError} Such as for an index out of range.
-   */
-  async checkReports(stream: Stream): Promise<void> {
-    const faults = this.#faults;
-    if (faults === undefined) return;
-    const checked = this.#checked.splice(0);
-    const streams = [...this.#checkedStreams].filter((it) => it !== stream && !it.disposed);
-    this.#checkedStreams.clear();
-    this.#faults = undefined;
-    try {
-      for (const other of streams) waitFor(other, stream);
-      const [number, value] = await faults.toArray({ stream });
-      if (number !== 0n) throw checked[Number(number) - 1]!.error(value!);
-    } finally {
-      faults.free();
-    }
+    operation.wait();
   }
 }

@@ -393,19 +393,11 @@ export function runRows(
     ...spaceArguments(outer),
   ];
   const { pick } = program;
-  // Reports are read and renewed between launches.
   const launchArguments = pick === undefined ? fixed : () => {
-    const { faults, number } = work.reportTo(pick, stream);
-    return [...fixed, faults, number];
+    const { report, words } = work.reports.open(pick.error, stream);
+    return { report, values: [...fixed, words, 1] };
   };
-  enqueueKernel(
-    kernel,
-    [...tensors, ...outputs],
-    [...outputs],
-    stream,
-    { grid, block },
-    launchArguments,
-  );
+  enqueueKernel(kernel, tensors, outputs, stream, { grid, block }, launchArguments);
   if (segments === 1) return outputs;
   const [result] = program.results;
   const merging = mergingProgram(only!, result!, width);
@@ -597,7 +589,7 @@ export function runColumns(
   const kernel = work.kernel(key, () => columnsText(action, own, type, types, kinds, rank));
   const grid = outer * tiles * segments;
   const block = work.form === "block" ? 1 : BLOCK;
-  enqueueKernel(kernel, [...tensors, result], [result], stream, { grid, block }, [
+  enqueueKernel(kernel, tensors, [result], stream, { grid, block }, [
     ...tensors.map((it) => storageOf(it).buffer),
     storageOf(result).buffer,
     ...tensors.map(({ offset }) => offset),

@@ -5,32 +5,40 @@
  */
 
 import { synchronizeDeviceSync } from "../ffi/native_device.ts";
+import { OutOfMemoryError } from "../ffi/cuda_error.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { DeviceBuffer, placeOfBuffer } from "../memory/device_buffer.ts";
-import type { DType } from "../memory/dtype.ts";
-import { defaultStream, type Stream } from "../stream/stream.ts";
+import { createTypedArray, type DType, type TypedArrayOf } from "../memory/dtype.ts";
+import { defaultStream, isSameStream, type Stream } from "../stream/stream.ts";
 import { DeviceWork } from "./device_work.ts";
+import type { TensorOperation } from "./operation.ts";
+import { checkReports, checkReportsSync, NO_REPORTS, type Reports, unionOf } from "./reports.ts";
 
 /** Makes later work of a stream wait for the work of another one so far. */
 export function waitFor(first: Stream, then: Stream): void {
-  if (first === then) return;
+  if (isSameStream(first, then)) return;
   using done = first.record();
   then.wait(done);
 }
 
-/** A buffer with the number of tensors that use it. */
+/**
+ * A buffer with the number of its users: tensors, and operations that wait for a kernel. The last
+ * one frees it.
+ */
 export class TensorStorage {
   readonly buffer: DeviceBuffer;
   readonly work: DeviceWork;
-  /** Operations that will write to it and wait for their kernels. */
-  pending = 0;
-  /** The reason why an operation that wrote to it has failed. */
-  failure: Error | undefined = undefined;
   #stream: Stream;
   // Other streams that have read it since.
   readonly #readers = new Set<Stream>();
   #holders = 0;
+  /** Operations that wait to read it, without those that write it, too. */
+  #readsWaiting = 0;
+  /** Operations that wait to write it. */
+  readonly #writers = new Set<TensorOperation>();
+  #failure: Error | undefined;
+  #reports: Reports = NO_REPORTS;
 
   constructor(buffer: DeviceBuffer, stream: Stream) {
     this.buffer = buffer;
@@ -46,7 +54,18 @@ export class TensorStorage {
     wanted?: Stream,
   ): TensorStorage {
     const stream = streamFor(context, wanted);
-    return new TensorStorage(DeviceBuffer.allocate(context, dtype, length, { stream }), stream);
+    const allocate = () => DeviceBuffer.allocate(context, dtype, length, { stream });
+    let buffer: DeviceBuffer;
+    try {
+      buffer = allocate();
+    } catch (error) {
+      const { order } = DeviceWork.of(context);
+      if (!(error instanceof OutOfMemoryError) || !order.isWaiting) throw error;
+      // Operations that wait hold memory that their launch gives back.
+      order.settleNow("allocate a tensor");
+      buffer = allocate();
+    }
+    return new TensorStorage(buffer, stream);
   }
 
   get context(): DeviceContext {
@@ -76,15 +95,77 @@ export class TensorStorage {
     return placeOfBuffer(this.buffer).pool?.tracker !== undefined;
   }
 
+  /** Whether an operation waits to write it. */
+  get isPending(): boolean {
+    return this.#writers.size > 0;
+  }
+
+  /**
+   * The reason why the content is wrong, as far as it is known: an operation that wrote it, or one
+   * that it was computed from, has failed or met a wrong value.
+   */
+  get failure(): Error | undefined {
+    if (this.#failure !== undefined || this.#reports === NO_REPORTS) return this.#failure;
+    return this.#reports.find(({ error }) => error !== undefined)?.error;
+  }
+
+  /** Operations that may still report a wrong value, by which the content is wrong. */
+  get reports(): Reports {
+    return this.#reports;
+  }
+
   hold(): void {
     this.#holders++;
   }
 
-  /** Gives up one hold; the last one frees the memory, after the operations that wait. */
+  /** Gives up one hold. */
   release(): void {
-    if (--this.#holders > 0) return;
-    if (this.work.isWaiting) this.work.enqueue(undefined, [], [], () => this.buffer.free());
-    else this.buffer.free();
+    this.#holders--;
+    this.#freeUnlessUsed();
+  }
+
+  /** An operation waits to read it. */
+  holdForRead(): void {
+    this.#readsWaiting++;
+  }
+
+  releaseRead(): void {
+    this.#readsWaiting--;
+    this.#freeUnlessUsed();
+  }
+
+  /** An operation waits to write it. */
+  holdForWrite(operation: TensorOperation): void {
+    this.#writers.add(operation);
+  }
+
+  releaseWrite(operation: TensorOperation): void {
+    this.#writers.delete(operation);
+    this.#freeUnlessUsed();
+  }
+
+  /** Whether its content is needed. */
+  get isUsed(): boolean {
+    return this.#holders > 0 || this.#readsWaiting > 0;
+  }
+
+  /** Frees the memory unless it is used, and abandons operations that wait to write only such. */
+  #freeUnlessUsed(): void {
+    if (this.isUsed) return;
+    for (const writer of [...this.#writers]) writer.abandonUnlessUsed();
+    if (this.#writers.size === 0) this.buffer.free();
+  }
+
+  /** Takes over the outcome of an operation that wrote it, as a whole or in part. */
+  conclude(failure: Error | undefined, reports: Reports, isWhole: boolean): void {
+    if (failure !== undefined) {
+      this.#failure = failure;
+      return;
+    }
+    if (isWhole) {
+      this.#failure = undefined;
+      this.#reports = reports;
+    } else if (reports !== NO_REPORTS) this.#reports = unionOf([this.#reports, reports]);
   }
 
   /** Makes later work of a stream, which reads this memory, wait for the work that wrote it. */
@@ -103,4 +184,40 @@ export class TensorStorage {
     this.#readers.clear();
     this.#stream = stream;
   }
+
+  /**
+   * The elements of a range after all operations before, even if the memory is given up meanwhile.
+   *
+   * @throws The reason why the content is wrong.
+   */
+  async read(start: number, length: number): Promise<TypedArrayOf<DType, ArrayBuffer>> {
+    this.hold();
+    try {
+      return await this.work.order.inOrder(this.context, async () => {
+        if (this.failure !== undefined) throw this.failure;
+        const { buffer, stream, reports } = this;
+        const reading = length === 0
+          ? createTypedArray(buffer.dtype, 0)
+          : buffer.view(start, start + length).toArray({ stream });
+        const [elements] = await Promise.allSettled([reading, checkReports(reports, stream)])
+          .then((outcomes) => outcomes.map(valueOf));
+        return elements as TypedArrayOf<DType, ArrayBuffer>;
+      });
+    } finally {
+      this.release();
+    }
+  }
+
+  /** The blocking twin of {@linkcode TensorStorage.read}, of memory that no operation waits for. */
+  readSync(start: number, length: number): TypedArrayOf<DType, ArrayBuffer> {
+    const { buffer, stream, reports } = this;
+    const elements = buffer.view(start, start + length).toArraySync({ stream });
+    checkReportsSync(reports, stream);
+    return elements;
+  }
+}
+
+function valueOf(outcome: PromiseSettledResult<unknown>): unknown {
+  if (outcome.status === "rejected") throw outcome.reason;
+  return outcome.value;
 }

@@ -76,10 +76,10 @@ export function runTemplate(call: TemplateCall, stream: Stream): void {
     ...Object.values({ ...numbers, size, chunk }),
   ];
   const grid = call.grid ?? gridFor(work, size, chunk);
-  // Reports are read and renewed between launches.
-  enqueueKernel(kernel, tensors, written, stream, grid, () => {
-    if (error === undefined) return fixed;
-    const { faults, number } = work.reportTo({ error }, stream);
-    return [...fixed, number, faults];
-  });
+  const launchArguments = error === undefined ? fixed : () => {
+    const { report, words } = work.reports.open(error, stream);
+    return { report, values: [...fixed, 1, words] };
+  };
+  // The results are inputs, too: a template need not write all elements.
+  enqueueKernel(kernel, tensors, written, stream, grid, launchArguments);
 }

@@ -8,7 +8,7 @@ import { describeValue } from "../ffi/describe_value.ts";
 import { displayAs } from "../ffi/display.ts";
 import { type DeviceContext, labelOf } from "../hardware/device_context.ts";
 import type { DeviceBuffer } from "../memory/device_buffer.ts";
-import { createTypedArray, type DType, type TypedArrayOf } from "../memory/dtype.ts";
+import type { DType, TypedArrayOf } from "../memory/dtype.ts";
 import { widenToFloat32 } from "../memory/element_bits.ts";
 import { isCapturing } from "../stream/running_captures.ts";
 import { dense, type Operand } from "./apply.ts";
@@ -194,15 +194,13 @@ export class Tensor<D extends DType = DType> implements Disposable {
   /** The elements as NumPy prints them; undefined if reading them would block for long. */
   #shownElements(): string | undefined {
     const storage = this.#storage;
-    const isReadable = storage !== undefined && !this.disposed && storage.pending === 0 &&
+    const isReadable = storage !== undefined && !this.disposed && !storage.isPending &&
       storage.failure === undefined && this.size > 0 && this.size <= MAX_SHOWN && !isCapturing();
     if (!isReadable) return undefined;
     const [first, last] = extentOf(this);
     if (last - first >= MAX_SHOWN_RANGE) return undefined;
     try {
-      const { buffer, stream } = storage;
-      const elements = buffer.view(first, last + 1).toArraySync({ stream });
-      const values = valuesOf(this.dtype, elements);
+      const values = valuesOf(this.dtype, storage.readSync(first, last + 1 - first));
       return arrayText(this.dtype, this.shape, positionsOf(this).map((at) => values[at - first]!));
     } catch {
       return undefined; // earlier work failed; console.log() must not throw
@@ -227,20 +225,17 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 
   /**
-   * The buffer of a dense tensor, for kernels of the program. Ends with the tensor.
+   * The buffer of a dense tensor, for kernels of the program. Ends with the tensor. Operations that
+   * wait for a kernel are compiled first, which blocks this thread: `await tensor.ready()` does not.
    *
-   * @throws {TypeError} If the elements are not dense, or an operation that writes them waits for its
-   * kernel: `await tensor.ready()` first.
+   * @throws {TypeError} If the elements are not dense.
+   * @throws {CompileError} If the kernel of an operation that wrote the tensor did not compile.
    */
   get buffer(): DeviceBuffer<D> {
     this.requireUsable("use the buffer");
-    const { buffer, pending, failure } = storageOf(this as Tensor);
-    if (failure !== undefined) throw failure;
-    if (pending > 0) {
-      throw new TypeError(
-        "Cannot use the buffer as the tensor must be ready: await tensor.ready() first",
-      );
-    }
+    const storage = storageOf(this as Tensor);
+    storage.work.order.settleNow("use the buffer");
+    if (storage.failure !== undefined) throw storage.failure;
     if (!this.isDense) {
       throw new TypeError(
         `Cannot use the buffer as the elements must be dense: the strides are ${
@@ -248,7 +243,8 @@ export class Tensor<D extends DType = DType> implements Disposable {
         }. Make a dense copy by astype()`,
       );
     }
-    return buffer.view(this.offset, this.offset + this.size) as DeviceBuffer as DeviceBuffer<D>;
+    const end = this.offset + this.size;
+    return storage.buffer.view(this.offset, end) as DeviceBuffer as DeviceBuffer<D>;
   }
 
   /**
@@ -257,9 +253,9 @@ export class Tensor<D extends DType = DType> implements Disposable {
    * @throws {CompileError} If the kernel of an operation that wrote the tensor did not compile.
    */
   async ready(): Promise<this> {
-    await storageOf(this as Tensor).work.settled();
-    const { failure } = storageOf(this as Tensor);
-    if (failure !== undefined) throw failure;
+    const storage = storageOf(this as Tensor);
+    await storage.work.order.inOrder(this.context, () => Promise.resolve());
+    if (storage.failure !== undefined) throw storage.failure;
     return this;
   }
 
@@ -421,29 +417,17 @@ export class Tensor<D extends DType = DType> implements Disposable {
    *
    * @returns A typed array of the element type; see `DeviceBuffer.toArray()`.
    * @throws {CudaError} If earlier work failed.
-   * @throws {RangeError} If an earlier operation met an index out of range.
+   * @throws {RangeError} If the operation that wrote the tensor, or one that it was computed from,
+   * met an index out of range.
    */
   async toArray(): Promise<TypedArrayOf<D, ArrayBuffer>> {
     this.requireUsable("read a tensor");
-    const storage = storageOf(this as Tensor);
-    if (storage.failure !== undefined) throw storage.failure;
-    if (this.size === 0) {
-      await storage.work.settled();
-      return createTypedArray(this.dtype, 0);
-    }
     const source = dense(this as Tensor);
-    try {
-      await source.ready();
-      const { stream, work } = storageOf(source);
-      const reading = source.buffer.toArray({ stream });
-      await work.checkReports(stream).catch(async (error) => {
-        await reading;
-        throw error;
-      });
-      return await reading as unknown as TypedArrayOf<D, ArrayBuffer>;
-    } finally {
-      if (source !== this as Tensor) source.dispose();
-    }
+    const { offset, size } = source;
+    const reading = storageOf(source).read(offset, size);
+    // The read holds the memory.
+    if (source !== this as Tensor) source.dispose();
+    return await reading as unknown as TypedArrayOf<D, ArrayBuffer>;
   }
 
   /** The elements as JavaScript values in row-major order. */

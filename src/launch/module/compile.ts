@@ -9,7 +9,12 @@ import { describeValue } from "../../ffi/describe_value.ts";
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import type { NativeLibrary } from "../../ffi/library.ts";
 import { LibraryNotFoundError } from "../../ffi/locate.ts";
-import { createModule, destroyModule, loadModule } from "../../ffi/native_module.ts";
+import {
+  createModule,
+  destroyModule,
+  loadModule,
+  loadModuleSync,
+} from "../../ffi/native_module.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { cudaLibrary, hostLibrary } from "../../hardware/device_list.ts";
 import { tellCompiled } from "../../stream/activity.ts";
@@ -24,7 +29,7 @@ import {
 import { readOptions } from "../compile/compiler_options.ts";
 import { isSealed } from "../compile/host_image.ts";
 import { requestedKernel } from "../signature/signature_reader.ts";
-import type { StructTypes } from "../signature/struct_type.ts";
+import type { NoStructs, StructTypes } from "../signature/struct_type.ts";
 import type { DeviceSource } from "../source/device_source.ts";
 import {
   instanceSignature,
@@ -98,14 +103,42 @@ async function compileModule<Source extends string, Structs extends StructTypes>
   settings: CompileSettings,
   structs = [] as unknown as Structs,
 ): Promise<Module<Source, Structs>> {
-  const { name, instances } = settings;
   const begun = performance.now();
   const compiled = await compileForTarget(context.library, targetOf(context), source, settings);
-  const { image, cached, declarations } = compiled;
+  return await load(context, compiledContents(context, compiled, settings, structs, begun));
+}
+
+/** The contents of a compiled source, which listeners are notified of. */
+function compiledContents<Structs extends StructTypes>(
+  context: DeviceContext,
+  { image, cached, declarations }: CachedSource,
+  { name, instances }: CompileSettings,
+  structs: Structs,
+  begun: number,
+): ModuleContents<Structs> {
   tellCompiled(context, { name, begun, ended: performance.now(), cached });
   const kernels = compiledKernels(declarations, instances);
   const parts = { ...declarations, name, image, cached, kernels, structs };
-  return await load(context, new ModuleContents(parts, true));
+  return new ModuleContents(parts, true);
+}
+
+/** Loads a compiled source with this thread blocked. */
+export function loadCompiledSync(
+  context: DeviceContext,
+  compiled: CachedSource,
+  settings: CompileSettings,
+  begun: number,
+): Module<string, NoStructs> {
+  const contents = compiledContents(context, compiled, settings, [] as NoStructs, begun);
+  const { library, ordinal } = context;
+  const id = createModule(library, ordinal, contents.parts.image.image);
+  try {
+    loadModuleSync(library, id, `load module ${contents.parts.name}`);
+    return new Module<string, NoStructs>(context, id, contents);
+  } catch (error) {
+    giveBackAfterFailure({ [Symbol.dispose]: () => destroyModule(library, id) });
+    throw error;
+  }
 }
 
 /** Loads machine code: bytes, or a file of them. */

@@ -13,6 +13,7 @@ import { createEvent, destroyEvent, recordEvent, waitForEvent } from "../../ffi/
 import { DeviceContext } from "../../hardware/device_context.ts";
 import { eventDone } from "../../stream/event.ts";
 import { closeStream, makeDeviceStream, Stream } from "../../stream/stream.ts";
+import { WorkOrder } from "../../stream/work_order.ts";
 import { MAX_SLAB_BYTES, StagingSlab } from "../staging.ts";
 
 /**
@@ -300,7 +301,7 @@ export class UploadSlots {
 
   /** Orders later copies after the work enqueued so far on a stream. */
   follow(stream: Stream): void {
-    if (stream.query()) return;
+    if (WorkOrder.of(stream).aside(() => stream.query())) return;
     this.#followed.mark(stream);
     this.#followed.holdBack(this.stream);
   }

@@ -13,6 +13,7 @@ import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import { DeviceContext } from "../../hardware/device_context.ts";
 import { refuseCaptured, refuseWhileCapturing } from "../../stream/running_captures.ts";
 import type { Stream } from "../../stream/stream.ts";
+import { WorkOrder } from "../../stream/work_order.ts";
 import { streamFor } from "../buffer_copy.ts";
 import { bufferFromPoolAsync, type DeviceBuffer } from "../device_buffer.ts";
 import { bytesPerElement, type DType } from "../dtype.ts";
@@ -161,7 +162,10 @@ export class UploadTask {
       // The memory stays until the end of the copy if the caller frees the buffer.
       buffer.recordStream(stream);
       const place = { handle: slot.pinned.handle, offset: 0, use: "staged" } as const;
-      enqueueFromPinned(stream, buffer.address + offset, place, bytes);
+      // The upload began after the operations that waited then; later ones do not use the memory yet.
+      WorkOrder.of(stream).aside(() =>
+        enqueueFromPinned(stream, buffer.address + offset, place, bytes)
+      );
     };
     if (!await this.slots.send(slot, enqueue, (error) => this.fail(error))) return;
     this.#bytes += bytes;
@@ -228,6 +232,8 @@ export async function runUpload(
   const abort = () => task.fail(signal?.reason);
   signal?.addEventListener("abort", abort);
   try {
+    const order = WorkOrder.of(stream);
+    if (order.isWaiting) await order.inOrder(stream.context, () => Promise.resolve());
     slots.follow(stream);
     await act(task);
     await task.settle();

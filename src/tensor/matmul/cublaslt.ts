@@ -23,6 +23,7 @@ import { bytesPerElement, type DType } from "../../memory/dtype.ts";
 import { Event } from "../../stream/event.ts";
 import { isCapturing } from "../../stream/running_captures.ts";
 import type { PrecisionMode } from "../precision.ts";
+import { orderOperands, writtenStorage } from "../apply.ts";
 import { storageOf, type Tensor } from "../tensor.ts";
 import { cublasLtOf } from "./cublaslt_search.ts";
 import { transposed } from "./own_variants.ts";
@@ -406,10 +407,9 @@ export const CUBLASLT_VARIANT: MatmulVariant = {
     const { a, b, bias, residual } = problem;
     const inputs = [a, b, bias, residual].filter((it) => it !== undefined);
     const storages = inputs.map(({ tensor }) => storageOf(tensor));
-    const written = storageOf(result);
-    problem.work.enqueue(undefined, [...storages, written], [written], () => {
-      for (const storage of storages) if (storage !== written) storage.orderRead(problem.stream);
-      written.orderWrite(problem.stream);
+    const written = [writtenStorage(result)];
+    problem.work.enqueue(undefined, storages, written, () => {
+      orderOperands(storages, written, problem.stream);
       run(problem, result);
     });
   },

@@ -245,16 +245,16 @@ export function run(
   const kernel = kernelOf(problem, call, own);
   const layouts = matricesOf(problem).map(([, layout]) => layout);
   const inputs = [a, b, bias, residual].filter((it) => it !== undefined);
-  const operands = [...inputs.map(({ tensor }) => tensor), result];
+  const tensors = inputs.map(({ tensor }) => tensor);
   const launchArguments: KernelArgument[] = [
-    ...operands.map((operand) => storageOf(operand).buffer),
+    ...[...tensors, result].map((operand) => storageOf(operand).buffer),
     ...layouts.flatMap(({ offset, row, column }) => [offset, row, column]),
     ...(scale === undefined ? [] : [scale]),
     ...[m, n, k, plan.tileRows, plan.tileColumns, plan.down, plan.tiles],
     ...batch,
     ...batch.flatMap((_, axis) => layouts.map((layout) => layout.batch[axis]!)),
   ];
-  enqueueKernel(kernel, operands, [result], stream, plan, launchArguments);
+  enqueueKernel(kernel, tensors, [result], stream, plan, launchArguments);
 }
 
 const TILES = "matmul_tile(product, finish, tile, down, tile_m, tile_n);";
