@@ -5,9 +5,9 @@
 // descriptor itself is redirected.
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <mutex>
 
 #include "shim/guard.h"

@@ -13,6 +13,7 @@ import {
   type DeviceInfo,
   diagnose,
   type Diagnosis,
+  LibraryNotFoundError,
   listDevices,
   NoDeviceError,
   openDevice,
@@ -63,7 +64,7 @@ function describeDefault(): string {
     const reason = chosen === undefined ? bestDevice().reason : `GRIDSTRIDE_DEVICE is ${chosen}`;
     return wrapText(`openDevice() opens ${kind}:${ordinal}: ${reason}.`);
   } catch (error) {
-    if (!(error instanceof NoDeviceError)) throw error;
+    if (!(error instanceof NoDeviceError || error instanceof LibraryNotFoundError)) throw error;
     return `openDevice() fails, as GRIDSTRIDE_DEVICE is ${chosen}: ${error.message}.`;
   }
 }

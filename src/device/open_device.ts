@@ -18,6 +18,7 @@ import {
   freeMemoryWithoutOpening,
   hostLibrary,
   listDevices,
+  listDevicesOf,
 } from "../hardware/device_list.ts";
 import { MAX_KERNEL_TIMEOUT } from "../hardware/environment.ts";
 import {
@@ -59,6 +60,7 @@ function candidates(devices: readonly DeviceInfo[]) {
  *
  * @param kind The kind to choose from; both by default.
  * @throws {NoDeviceError} If there is no device.
+ * @throws {LibraryNotFoundError} If the native library is not built: that of `kind`, if it is given.
  * @throws {RangeError} If `kind` is not a kind of device.
  * @category Devices
  */
@@ -75,7 +77,7 @@ export function bestDevice(kind?: DeviceKind): {
       `Cannot choose a device as kind must be "cuda" or "host": it is ${describeValue(kind)}`,
     );
   }
-  const devices = listDevices().filter((info) => kind === undefined || info.kind === kind);
+  const devices = kind === undefined ? listDevices() : listDevicesOf(kind);
   const choice = chooseBest(candidates(devices));
   if (choice === undefined) throw new NoDeviceError(absence(kind));
   return {
@@ -92,8 +94,7 @@ function absence(kind: DeviceKind | undefined): string {
   if (kind === undefined) return `Cannot open a device as there is none${hidden}`;
   if (kind === "host") return `Cannot open a host device as there is none${hidden}`;
   if (hidden !== "") return `Cannot open a cuda device as there is none${hidden}`;
-  const { error, status } = cudaPresence();
-  if (error !== undefined) return error.message;
+  const { status } = cudaPresence();
   const cause = status === 0
     ? "CUDA sees no device"
     : `counting devices returned CUDA code ${status}`;
@@ -103,7 +104,7 @@ function absence(kind: DeviceKind | undefined): string {
 function select(selector: DeviceSelector): DeviceInfo {
   const { kind, ordinal } = selector;
   if (ordinal === undefined) return bestDevice(kind).info;
-  const devices = listDevices().filter((info) => info.kind === kind);
+  const devices = listDevicesOf(kind);
   const found = devices.find((info) => info.ordinal === ordinal);
   if (found !== undefined) return found;
   if (devices.length === 0) throw new NoDeviceError(absence(kind));
@@ -162,6 +163,7 @@ function open(info: DeviceInfo, { memory, kernelTimeout }: OpenDeviceOptions): D
  * no device.
  *
  * @throws {NoDeviceError} If there is no such device.
+ * @throws {LibraryNotFoundError} If the native library is not built.
  * @throws {EnvironmentError} If an environment variable is malformed.
  *
  * @example
@@ -189,7 +191,8 @@ export function defaultDevice(): DeviceInfo {
  * @throws {TypeError} If an option is of the wrong type, or unknown.
  * @throws {OutOfMemoryError} If there is no room for the memory to preallocate.
  * @throws {EnvironmentError} If an environment variable is malformed.
- * @throws {LibraryNotFoundError} If the native library is not built; the error contains the build command.
+ * @throws {LibraryNotFoundError} If the native library is not built: that of the selected kind, if
+ * there is one. The error contains the build command.
  *
  * @example
  * ```ts

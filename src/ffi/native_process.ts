@@ -4,6 +4,7 @@
  * @module
  */
 
+import { type StartedProgram, startProgram } from "./child_process.ts";
 import { call, callStatus, check } from "./check.ts";
 import type { NativeLibrary } from "./library.ts";
 
@@ -13,7 +14,7 @@ const UNSUPPORTED = -7;
 const NOT_FOUND = -9;
 
 /** A running child process. */
-export interface TiedProcess {
+export interface TiedProcess extends Pick<StartedProgram, "withheld"> {
   readonly output: Promise<Deno.CommandOutput>;
   /** Kills the process, if it still runs, and all that it has started. Called twice, does nothing. */
   readonly end: () => void;
@@ -42,12 +43,13 @@ export function spawnTied(
     if (child !== undefined) kill(child);
   };
   try {
-    child = new Deno.Command(program, { ...options, detached: true }).spawn();
+    const started = startProgram(program, { ...options, detached: true });
+    child = started.child;
     if (lifeline !== undefined) {
       const tied = callStatus(library, "gs_lifeline_tie", action, lifeline, child.pid);
       if (tied !== NOT_FOUND) check(library, tied, action);
     }
-    return { output: child.output(), end };
+    return { output: child.output(), withheld: started.withheld, end };
   } catch (error) {
     end();
     throw error;

@@ -173,6 +173,21 @@ export function listDevices(): DeviceInfo[] {
 }
 
 /**
+ * The devices of one kind, without a look at the library of the other kind: its absence, or a
+ * missing permission for it, is of no concern then.
+ *
+ * @throws {LibraryNotFoundError} If the native library of the kind cannot be opened.
+ */
+export function listDevicesOf(kind: DeviceKind): DeviceInfo[] {
+  const setting = fakeSetting();
+  if (setting?.kind === "none" || (setting !== undefined && kind === "cuda")) return [];
+  if (kind === "host") return devicesOf(hostLibrary());
+  const { library, error, count } = cudaPresence();
+  if (error !== undefined) throw error;
+  return count === 0 ? [] : devicesOf(library!);
+}
+
+/**
  * The number of devices that {@linkcode listDevices} lists.
  * @category Devices
  */

@@ -5,6 +5,8 @@
  * @module
  */
 
+import { startProgram } from "../ffi/child_process.ts";
+
 export type CommandOutcome =
   | {
     readonly kind: "exited";
@@ -110,12 +112,12 @@ async function runCommand(
   if (permission.state !== "granted") return { kind: "denied" };
   let child: Deno.ChildProcess;
   try {
-    child = new Deno.Command(command, {
+    ({ child } = startProgram(command, {
       args: [...args],
       stdin: "null",
       stdout: "piped",
       stderr: "piped",
-    }).spawn();
+    }));
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return { kind: "absent" };
     if (error instanceof Deno.errors.NotCapable) return { kind: "denied" };

@@ -1,6 +1,8 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { dirname } from "node:path";
 import { findProgram } from "../../src/ffi/build/programs.ts";
 import { libraryFileName } from "../../src/ffi/locate.ts";
+import { openLibrary } from "../../src/ffi/open_library.ts";
 import { device } from "../support/device.ts";
 import { runProgram, type SubprocessOptions } from "../support/subprocess.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
@@ -11,7 +13,7 @@ const OPEN = `
   const [path, selector = "host"] = Deno.args;
   if (path) load({ path });
   try {
-    using device = openDevice(selector);
+    using device = openDevice(selector === "default" ? undefined : selector);
     console.log("opened", device.label);
   } catch (error) {
     console.log(error.name);
@@ -88,10 +90,14 @@ const CXX = [Deno.env.get("CXX"), "g++", "clang++"].find((name) =>
 );
 if (CXX === undefined) console.log("No C++ compiler: libraries of other versions are not tested");
 
-async function compile(file: string, source: string): Promise<void> {
+async function compile(
+  file: string,
+  source: string,
+  options: readonly string[] = [],
+): Promise<void> {
   await Deno.writeTextFile(`${file}.cpp`, source);
   const { success, stderr } = await new Deno.Command(CXX!, {
-    args: ["-shared", "-fPIC", "-o", file, `${file}.cpp`],
+    args: ["-shared", "-fPIC", "-o", file, `${file}.cpp`, ...options],
   }).output();
   assert(success, new TextDecoder().decode(stderr));
 }
@@ -163,9 +169,89 @@ Deno.test("openDevice() names the flag of a denied permission", async () => {
       args: [LIBRARY, SELECTOR],
       environment: { GRIDSTRIDE_FAKE: undefined },
     });
-    // Without its library there is no cuda device; the host device is its library.
-    assertEquals(name, SELECTOR === "cuda" ? "NoDeviceError" : "LibraryNotFoundError", message);
+    assertEquals(name, "LibraryNotFoundError", message);
     assertStringIncludes(message, LIBRARY);
     assertStringIncludes(message, `--allow-ffi=${LIBRARY}`);
   }
 });
+
+/** A library that says it is of kind cuda, and whose devices are those of the host library. */
+const CUDA_SOURCE = `
+#include <dlfcn.h>
+#include <string.h>
+extern "C" int gs_abi_describe(char* text, int capacity) {
+  using Describe = int (*)(char*, int);
+  const int status = ((Describe)dlsym(RTLD_NEXT, "gs_abi_describe"))(text, capacity);
+  char* kind = strstr(text, "\\"host\\"");
+  if (status == 0 && kind) memcpy(kind, "\\"cuda\\"", 6);
+  return status;
+}`;
+
+/** Calls with a directory of libraries as on a machine with a GPU. */
+async function withGpu(use: (files: Readonly<Record<"cuda" | "host", string>>) => Promise<void>) {
+  using directory = new TemporaryDirectory();
+  const of = (kind: "cuda" | "host") => `${directory.path}/${libraryFileName(kind)}`;
+  const files = { cuda: of("cuda"), host: of("host") };
+  const real = openLibrary("host").path;
+  const folder = dirname(real);
+  await compile(files.cuda, CUDA_SOURCE, ["-Wl,--no-as-needed", real, `-Wl,-rpath,${folder}`]);
+  await use(files);
+}
+
+const withCompiler = { ignore: CXX === undefined || Deno.build.os !== "linux" };
+
+const SELECTIONS = (kind: "cuda" | "host") =>
+  [
+    { selector: kind, environment: {} },
+    { selector: `${kind}:0`, environment: {} },
+    { selector: "default", environment: { GRIDSTRIDE_DEVICE: kind } },
+  ] as const;
+
+Deno.test(
+  'openDevice("host") gives the reason of the host library when there is a GPU',
+  withCompiler,
+  async () => {
+    await withGpu(async ({ cuda, host }) => {
+      const args = (selector: string) => [dirname(cuda), selector];
+      const environment = { GRIDSTRIDE_FAKE: undefined };
+      const gpu = await open({ args: args("default"), environment });
+      assertEquals(gpu.name, "opened cuda:0");
+      for (const { selector, environment: more } of SELECTIONS("host")) {
+        const options = { args: args(selector), environment: { ...environment, ...more } };
+        const { name, message } = await open(options);
+        assertEquals(name, "LibraryNotFoundError", message);
+        assertStringIncludes(message, `Cannot open the host library as none of these`);
+        assertStringIncludes(message, `${host} (load({ path })): no such file`);
+        assertMatch(message, /Build it with `deno/);
+      }
+    });
+  },
+);
+
+Deno.test(
+  'openDevice("cuda") gives the reason of the CUDA library, and the flag for it',
+  withCompiler,
+  async () => {
+    await withGpu(async ({ cuda, host }) => {
+      Deno.symlinkSync(openLibrary("host").path, host);
+      const environment = { GRIDSTRIDE_FAKE: undefined };
+      for (const permissions of [[], [`--allow-ffi=${host}`]]) {
+        for (const { selector, environment: more } of SELECTIONS("cuda")) {
+          const { name, message } = await open({
+            permissions: [...permissions, "--allow-env"],
+            args: [dirname(cuda), selector],
+            environment: { ...environment, ...more },
+          });
+          assertEquals(name, "LibraryNotFoundError", message);
+          assertStringIncludes(message, `Run again with --allow-ffi=${cuda}.`);
+          assert(!message.includes(host), message);
+        }
+      }
+      Deno.removeSync(cuda);
+      const { name, message } = await open({ args: [dirname(cuda), "cuda"], environment });
+      assertEquals(name, "LibraryNotFoundError", message);
+      assertStringIncludes(message, `${cuda} (load({ path })): no such file`);
+      assertMatch(message, /Build it with `deno/);
+    });
+  },
+);

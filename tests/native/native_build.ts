@@ -75,7 +75,8 @@ export class NativeBuild {
       target: kind,
       ...(compiler === undefined ? {} : { compiler }),
     });
-    const { toolchains } = await chooseToolchains(MANIFEST, settings);
+    const { toolchains, failures } = await chooseToolchains(MANIFEST, settings);
+    if (failures.length > 0) throw failures[0];
     return new NativeBuild(toolchains[0]!, settings.jobs, options);
   }
 

@@ -82,10 +82,12 @@ Deno.test("user_source.h reports unsupported features by name", async () => {
 });
 
 Deno.test("user_source.h compiles with the standard and CUDA headers", async () => {
-  const headers = ["algorithm", "array", "atomic", "bitset", "cassert", "cfloat", "climits"];
-  headers.push("cmath", "complex", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring", "ctime");
-  headers.push("functional", "initializer_list", "iterator", "limits", "memory", "new", "numeric");
-  headers.push("optional", "string", "tuple", "type_traits", "utility", "variant", "vector");
+  const headers = ["algorithm", "array", "atomic", "bitset", "cassert", "cfloat", "chrono"];
+  headers.push("climits", "cmath", "complex", "condition_variable", "cstddef", "cstdint", "cstdio");
+  headers.push("cstdlib", "cstring", "ctime", "filesystem", "fstream", "functional", "future");
+  headers.push("initializer_list", "iomanip", "iostream", "iterator", "limits", "locale", "memory");
+  headers.push("new", "numeric", "optional", "random", "regex", "sstream", "stdexcept", "string");
+  headers.push("system_error", "tuple", "type_traits", "utility", "variant", "vector");
   const cuda = ["cooperative_groups/memcpy_async.h", "cooperative_groups/reduce.h"];
   cuda.push("cooperative_groups/scan.h", "cuda.h", "cuda_bf16.h", "cuda_fp16.h");
   cuda.push("cuda_runtime_api.h", "device_launch_parameters.h", "math_constants.h");
@@ -95,6 +97,20 @@ Deno.test("user_source.h compiles with the standard and CUDA headers", async () 
   await onEachCompiler(flags, source, (compiler, _stdout, stderr, success) => {
     assert(success, `${compiler}: ${stderr}`);
   });
+});
+
+Deno.test("`__noinline__` of user_source.h is CUDA's word and libstdc++'s", async () => {
+  const source = `
+    __device__ __noinline__ int twice(int x) { return 2 * x; }
+    __attribute__((__noinline__)) int thrice(int x) { return 3 * x; }
+  `;
+  await onEachCompiler(
+    ["-fsyntax-only", "-Werror"],
+    source,
+    (compiler, _stdout, stderr, success) => {
+      assert(success, `${compiler}: ${stderr}`);
+    },
+  );
 });
 
 // Compiling these takes longer than everything else that such a file begins with.

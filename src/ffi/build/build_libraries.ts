@@ -57,7 +57,8 @@ import { cudaToolchain, hostToolchain, type Toolchain } from "./toolchains.ts";
  *
  * @returns The libraries that were built, were up to date, or were skipped.
  * @throws {BuildError} If there is no C++ compiler, a source does not compile, an option or
- * variable is malformed, or a permission is missing.
+ * variable is malformed, or a permission is missing. A library that can be built is built whatever
+ * becomes of the other.
  */
 export function build(options: BuildOptions = {}): Promise<BuildReport> {
   return buildPackage(PACKAGE_ROOT, MANIFEST, options);
@@ -97,7 +98,7 @@ async function buildWithSettings(
   const { environment } = settings;
   // An unsupported system is an error before any search.
   libraryFileName("host");
-  const { cpp, toolchains, skipped } = await chooseToolchains(files, settings);
+  const { cpp, toolchains, skipped, failures } = await chooseToolchains(files, settings);
   const output = await openOutputDirectory(root, settings.output, environment);
   const waiting = () => settings.progress(`waiting for another build in ${output.path}`);
   const libraries = await withBuildLock(output.path, waiting, async () => {
@@ -105,7 +106,12 @@ async function buildWithSettings(
     const digests = await digestTree(tree);
     const built: BuiltLibrary[] = [];
     for (const toolchain of toolchains) {
-      built.push(await buildLibrary(toolchain, tree, digests, output.path, settings));
+      try {
+        built.push(await buildLibrary(toolchain, tree, digests, output.path, settings));
+      } catch (error) {
+        if (!(error instanceof BuildError)) throw error;
+        failures.push(error);
+      }
     }
     const host = built.find(({ kind }) => kind === "host");
     if (host === undefined) return built;
@@ -116,7 +122,17 @@ async function buildWithSettings(
     await Promise.all(both);
     return built;
   });
+  if (failures.length > 0) throw joined(failures, libraries);
   return { directory: output.path, found: output.found, libraries, skipped };
+}
+
+/** The error of a build of which parts failed; it names the libraries that are there nevertheless. */
+function joined(failures: readonly BuildError[], libraries: readonly BuiltLibrary[]): BuildError {
+  const [first] = failures;
+  if (failures.length === 1 && libraries.length === 0) return first!;
+  const lines = failures.map(({ message }) => message);
+  for (const { kind, path } of libraries) lines.push(`The ${kind} library was built: ${path}`);
+  return new BuildError(lines.join("\n\n"), first!.exitCode, { cause: first });
 }
 
 async function buildLibrary(
@@ -147,23 +163,34 @@ async function buildLibrary(
   };
 }
 
-/** Finds the compilers of the requested libraries. */
+/**
+ * Finds the compilers of the requested libraries. An nvcc that cannot be used is a failure of the
+ * CUDA library alone.
+ */
 export async function chooseToolchains(
   files: readonly string[],
   settings: BuildSettings,
-): Promise<{ cpp: CppCompiler; toolchains: Toolchain[]; skipped: SkippedLibrary[] }> {
+): Promise<
+  { cpp: CppCompiler; toolchains: Toolchain[]; skipped: SkippedLibrary[]; failures: BuildError[] }
+> {
   const { target, environment } = settings;
   const cpp = await findCppCompiler(settings.compiler, environment);
   const toolchains: Toolchain[] = [];
   const skipped: SkippedLibrary[] = [];
+  const failures: BuildError[] = [];
   if (target !== "cuda") toolchains.push(hostToolchain(cpp, await hostArchitecture(), settings));
   if (target !== "host") {
-    const found = await chooseCudaToolchain(files, cpp, settings);
-    if (typeof found !== "string") toolchains.push(found);
+    const found = await chooseCudaToolchain(files, cpp, settings).catch((error) => {
+      // A wrong option or variable is an error before anything is built.
+      if (!(error instanceof BuildError) || error.exitCode === 2) throw error;
+      return error;
+    });
+    if (found instanceof BuildError) failures.push(found);
+    else if (typeof found !== "string") toolchains.push(found);
     else if (target === "all") skipped.push({ kind: "cuda", reason: found });
     else throw new BuildError(`Cannot build the cuda library: ${found}`);
   }
-  return { cpp, toolchains, skipped };
+  return { cpp, toolchains, skipped, failures };
 }
 
 /** The toolchain of the CUDA library, or the reason why there is none. */

@@ -98,7 +98,6 @@ export const MANIFEST: readonly string[] = [
   "csrc/host/include/gridstride/vector_types.h",
   "csrc/host/include/gridstride/warp_exchange.h",
   "csrc/host/include/math_constants.h",
-  "csrc/host/include/memory",
   "csrc/host/include/mma.h",
   "csrc/host/include/stdio.h",
   "csrc/host/include/vector_functions.h",

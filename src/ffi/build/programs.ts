@@ -5,6 +5,7 @@
  */
 
 import { delimiter, isAbsolute, join } from "node:path";
+import { startProgram, withheldText } from "../child_process.ts";
 import type { EnvironmentReader } from "../granted_environment.ts";
 
 export type ProgramOutput = Awaited<ReturnType<typeof runProgram>>;
@@ -50,7 +51,7 @@ export async function runProgram(
   env: Readonly<Record<string, string>> = {},
 ) {
   const [program, ...first] = command;
-  const output = await new Deno.Command(program!, {
+  const { child, withheld } = startProgram(program!, {
     args: [...first, ...args],
     stdin: "null",
     stdout: "piped",
@@ -58,13 +59,15 @@ export async function runProgram(
     // Users and this build read compiler messages: always in one language.
     env: { LC_ALL: "C", ...env },
     ...(cwd === undefined ? {} : { cwd }),
-  }).output();
+  });
+  const output = await child.output();
   const decoder = new TextDecoder();
+  const stderr = decoder.decode(output.stderr);
   return {
     success: output.success,
     code: output.code,
     stdout: decoder.decode(output.stdout),
-    stderr: decoder.decode(output.stderr),
+    stderr: stderr + withheldText(withheld, stderr),
   };
 }
 

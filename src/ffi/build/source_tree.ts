@@ -107,6 +107,12 @@ export async function openSourceTree(
   return { directory, files };
 }
 
+/** The messages of an error and its causes: that of `fetch()` is "fetch failed" in every case. */
+function reasons(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${reasons(error.cause)}`;
+}
+
 async function fetchSource(url: URL, path: string): Promise<void> {
   let text: string;
   requireNet(url, "open the native sources");
@@ -119,8 +125,7 @@ async function fetchSource(url: URL, path: string): Promise<void> {
     // A registry never changes a published version, so an earlier fetch is as good.
     const isFetched = await Deno.lstat(path).then(() => true, () => false);
     if (url.hostname === "jsr.io" && isFetched) return;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new BuildError(`Cannot fetch ${url.href}: ${reason}`, 1, { cause: error });
+    throw new BuildError(`Cannot fetch ${url.href}: ${reasons(error)}`, 1, { cause: error });
   }
   await Deno.mkdir(dirname(path), { recursive: true });
   await installText(path, text);

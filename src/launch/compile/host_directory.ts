@@ -11,6 +11,7 @@ import {
   makeCacheDirectory,
   versionedCacheDirectory,
 } from "../../ffi/cache_directory.ts";
+import { withheldText } from "../../ffi/child_process.ts";
 import type { EnvironmentReader } from "../../ffi/granted_environment.ts";
 import type { NativeLibrary } from "../../ffi/library.ts";
 import { spawnTied } from "../../ffi/native_process.ts";
@@ -139,5 +140,6 @@ export async function runHostProgram(
   });
   ending?.throwIfAborted();
   const decoder = new TextDecoder();
-  return { success, signal, output: decoder.decode(stderr) + decoder.decode(stdout) };
+  const output = decoder.decode(stderr) + decoder.decode(stdout);
+  return { success, signal, output: output + withheldText(child.withheld, output) };
 }

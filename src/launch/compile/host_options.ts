@@ -4,7 +4,7 @@
  * @module
  */
 
-import { join, resolve } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
 import { mayRead } from "../../ffi/granted_environment.ts";
 import { readDependencies } from "../../ffi/build/programs.ts";
 import { CompilerUnavailableError } from "./compile_error.ts";
@@ -19,8 +19,12 @@ export function hostOptions(request: CompileInputs): CompilerOptions {
   return readOptions(request, "the C++ compiler of the host device", "host");
 }
 
-/** An `#include` of an absolute path, which needs no option, or of a macro, which may be one. */
-const OPEN = /^[ \t]*#[ \t]*include[ \t]*(?:["<]\/|\w)/m;
+/**
+ * An `#include` of an absolute path, which needs no option, or of a macro, which may be one; also in
+ * other spellings, and as a question.
+ */
+const OPEN =
+  /(?:^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)|\b__has_include(?:_next)?[ \t]*\()[ \t]*(?:["<]\/|\w|\/\*|\\)/m;
 
 /** The program's own files that a request includes. The machine code depends on them. */
 export function includedFiles(request: CompileInputs): ReturnType<typeof filesOnDisk> {
@@ -34,6 +38,13 @@ export function includedFiles(request: CompileInputs): ReturnType<typeof filesOn
     throw new CompilerUnavailableError(
       `Cannot compile ${request.name} as looking for headers in ${closed} is not permitted: run ` +
         `again with --allow-read=${closed}`,
+    );
+  }
+  const unread = named.find((name) => isAbsolute(name) && !mayRead(name));
+  if (unread !== undefined) {
+    throw new CompilerUnavailableError(
+      `Cannot compile ${request.name} as reading ${unread} is not permitted: run again with ` +
+        `--allow-read=${unread}`,
     );
   }
   return filesOnDisk(request, { directories, first, toolkit: [] });

@@ -29,7 +29,7 @@ export function includedNames(source: string): string[] {
 }
 
 /** A macro that is the name of a header, in quotes or brackets. */
-const NAMING_MACRO = /^[ \t]*#[ \t]*define[ \t]+\w+[ \t]+("[^"\n\r]+"|<[^>\n\r]+>)[ \t]*$/gm;
+const NAMING_MACRO = /^[ \t]*(?:#|%:)[ \t]*define[ \t]+\w+[ \t]+("[^"\n\r]+"|<[^>\n\r]+>)[ \t]*$/gm;
 
 /** Strings, which stay, and comments, which do not. */
 const STRING_OR_COMMENT = /"(?:[^"\\\n]|\\.)*"|\/\*[^]*?\*\/|\/\/.*/g;
@@ -43,12 +43,29 @@ const STRING_OR_COMMENT = /"(?:[^"\\\n]|\\.)*"|\/\*[^]*?\*\/|\/\/.*/g;
 export function hidesIncludes(texts: readonly string[]): boolean {
   return texts.some((text) => {
     const visible = new Set(includedNames(text));
-    const plain = text.replaceAll(/\\\r?\n/g, "")
-      .replaceAll(STRING_OR_COMMENT, (found) => found[0] === "/" ? " " : found);
     const directives = /^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)\b(.*)$/gm;
-    return [...plain.matchAll(directives)].map(([, rest]) => rest!.trim())
+    return [...plainText(text).matchAll(directives)].map(([, rest]) => rest!.trim())
       .some((name) => !visible.has(name) && !/^(?:"[^/"][^"]*"|<[^/>][^>]*>)$/.test(name));
   });
+}
+
+/** A text without comments and continued lines. */
+function plainText(text: string): string {
+  return text.replaceAll(/\\\r?\n/g, "")
+    .replaceAll(STRING_OR_COMMENT, (found) => found[0] === "/" ? " " : found);
+}
+
+/** Each form in which a compiler opens a header, with its name or the macro that names it. */
+const OPENING =
+  /(?:^[ \t]*(?:#|%:)[ \t]*(?:include_next|include|import)|\b__has_include(?:_next)?[ \t]*\()[ \t]*("[^"\n\r]+"|<[^>\n\r]+>|[A-Za-z_])/gm;
+
+/**
+ * The names of all files that a compiler may open for a text, in quotes or brackets: also for
+ * `__has_include()`, `#include_next`, `#import` and macros.
+ */
+function openedNames(text: string, macros: readonly string[]): string[] {
+  const names = [...plainText(text).matchAll(OPENING)].map(([, name]) => name!);
+  return names.flatMap((name) => /^["<]/.test(name) ? [name] : macros);
 }
 
 /** The places that are searched for headers, besides the request. */
@@ -122,14 +139,10 @@ class Inclusion {
     // The loop visits added entries too.
     const macros = [...request.defines.values()].map((value) => `#define M ${value}`).join("\n");
     const own = [...request.headers.values(), text, macros];
-    for (const one of hidesIncludes(own) ? own : []) {
-      // A device or pipe that a macro names is refused; other files are left to the compiler.
-      for (const [, named] of one.matchAll(NAMING_MACRO)) {
-        this.#find(this.source, named!.slice(1, -1), true);
-      }
-    }
+    const named = own.flatMap((one) => [...one.matchAll(NAMING_MACRO)].map(([, name]) => name!));
     for (const entry of reached) {
       if (entry.owner === "toolkit" && !intoToolkit) continue;
+      if (entry.owner === "request" || entry.owner === "program") this.#refuseDevices(entry, named);
       for (const name of includedNames(entry.text)) {
         const found = this.#find(entry, name.slice(1, -1), name.startsWith('"'));
         if (found === undefined) continue;
@@ -201,9 +214,23 @@ class Inclusion {
     if (text !== undefined) {
       return { owner, place: path, name: root === undefined ? path : relative(root, path), text };
     }
-    const found = isKnown ? undefined : statOf(path);
-    if (found === undefined || found.isFile || found.isDirectory) return undefined;
-    // A device or a pipe, such as /dev/zero: the host's compiler would read on without end.
+    if (!isKnown) this.#refuseDevice(path);
+    return undefined;
+  }
+
+  /** Refuses a device or pipe that a compiler would open: it would wait, or read on without end. */
+  #refuseDevices({ owner, place, text }: Entry, macros: readonly string[]): void {
+    const folders = [...owner === "program" ? [dirname(place)] : [], ...this.#places.directories];
+    for (const name of openedNames(text, macros).map((name) => name.slice(1, -1))) {
+      for (const path of isAbsolute(name) ? [name] : folders.map((folder) => join(folder, name))) {
+        this.#refuseDevice(path);
+      }
+    }
+  }
+
+  #refuseDevice(path: string): void {
+    const found = statOf(path);
+    if (found === undefined || found.isFile || found.isDirectory) return;
     const message = `cannot include ${path} as it must be a file`;
     throw new CompileError(this.#request.name, "Gridstride", [{ severity: "error", message }], "");
   }

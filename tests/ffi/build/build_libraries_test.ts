@@ -171,6 +171,37 @@ Deno.test("`build()` passes nvcc the architectures, the record and the C++ compi
   assertEquals([others.compiled, others.architectures], [2, "sm_80 compute_80"]);
 });
 
+Deno.test("`build()` builds each library whatever becomes of the other", async () => {
+  using fixture = new BuildFixture();
+  fixture.variables["CUDA_HOME"] = fixture.fakeToolkit();
+  fixture.variables["CUDA_ARCH"] = "80";
+  const file = (kind: "cuda" | "host") => fixture.path(`build/${libraryFileName(kind)}`);
+  const isThere = (path: string) => Deno.statSync(path).isFile;
+  const sound = Deno.readTextFileSync(fixture.path("csrc/host/pool.cpp"));
+  fixture.append("csrc/host/pool.cpp", "int broken() { return undeclared_name; }\n");
+  const host = await assertRejects(() => fixture.build({ target: "all" }), BuildError);
+  assertStringIncludes(host.message, "Cannot build the host library with ");
+  assertStringIncludes(host.message, `The cuda library was built: ${file("cuda")}`);
+  assertEquals([host.exitCode, isThere(file("cuda"))], [1, true]);
+  fixture.write("csrc/host/pool.cpp", sound);
+  Deno.removeSync(file("cuda"));
+  const toolkit = fixture.write("broken/bin/nvcc", "#!/bin/sh\nexit 1\n", 0o755);
+  fixture.variables["CUDA_HOME"] = fixture.path("broken");
+  const cuda = await assertRejects(() => fixture.build({ target: "all" }), BuildError);
+  assertStringIncludes(cuda.message, `Cannot use ${toolkit} as `);
+  assertStringIncludes(cuda.message, `The host library was built: ${file("host")}`);
+  assertEquals([cuda.exitCode, isThere(file("host"))], [1, true]);
+});
+
+Deno.test("`build()` names both libraries when neither compiles", async () => {
+  using fixture = new BuildFixture();
+  fixture.variables["CUDA_HOME"] = fixture.fakeToolkit();
+  fixture.append("csrc/shim/abi.cu", "int broken() { return undeclared_name; }\n");
+  const { message } = await assertRejects(() => fixture.build({ target: "all" }), BuildError);
+  assertStringIncludes(message, "Cannot build the host library with ");
+  assertStringIncludes(message, "Cannot build the cuda library with nvcc ");
+});
+
 Deno.test("`build()` throws when CUDA_ARCH is malformed, also without nvcc", async () => {
   using fixture = new BuildFixture();
   fixture.variables["CUDA_ARCH"] = "sm_x";

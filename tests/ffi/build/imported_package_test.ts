@@ -1,4 +1,10 @@
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { BuildError } from "../../../src/ffi/build/build_error.ts";
 import { openOutputDirectory } from "../../../src/ffi/build/build_libraries.ts";
 import { verifyCachedFile, versionedCacheDirectory } from "../../../src/ffi/cache_directory.ts";
@@ -50,6 +56,17 @@ Deno.test("`build()` throws when a source cannot be fetched", async () => {
     error.message,
     `Cannot fetch ${server.root}csrc/kernels/scale.cu: the server answers 404`,
   );
+});
+
+Deno.test("`build()` gives the reason when a server cannot be reached", async () => {
+  using fixture = new BuildFixture();
+  fixture.variables["GRIDSTRIDE_CACHE_DIR"] = fixture.path("cache");
+  // No server listens on a port that was free a moment ago.
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const root = new URL(`http://127.0.0.1:${listener.addr.port}/package/`);
+  listener.close();
+  const { message } = await assertRejects(() => fixture.build({}, root), BuildError);
+  assertMatch(message, /^Cannot fetch http:\S+: .*[Cc]onnection refused/);
 });
 
 Deno.test("`build()` throws when others can write to the cache", async () => {

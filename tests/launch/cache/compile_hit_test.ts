@@ -48,7 +48,7 @@ const OPTIONS = {
 
 interface Changes {
   readonly permissions?: readonly string[];
-  readonly environment?: Readonly<Record<string, string>>;
+  readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly program?: string;
 }
 
@@ -61,7 +61,9 @@ async function compileIn(cache: string, changes: Changes = {}): Promise<Report> 
     environment: {
       GRIDSTRIDE_CACHE_DIR: cache,
       GRIDSTRIDE_LIBRARY: library,
-      CXX: undefined as unknown as string,
+      // They come before PATH, and would hide the compilers that tests put there.
+      CXX: undefined,
+      CUDAHOSTCXX: undefined,
       ...environment,
     },
   });

@@ -103,6 +103,36 @@ Deno.test("a compiler and its children end with the process", onLinux, async () 
   }));
 });
 
+Deno.test("`compile()` refuses a pipe in each spelling of an include", onLinux, async () => {
+  using folder = new TemporaryDirectory();
+  const pipe = await makePipe(folder.path);
+  folder.file(new TextEncoder().encode("#if __has_include(<pipe>)\n#endif\n"), "asks.h");
+  const options = [`-I${folder.path}`];
+  const refused: [string, Parameters<typeof device.compile>[1]][] = [
+    [`#if __has_include("${pipe}")\n#endif`, {}],
+    ["#if 0 || __has_include_next( <pipe> )\n#endif", { options }],
+    [`#include_next "${pipe}"`, {}],
+    ["#include_next <pipe>", { options }],
+    [`%:include "${pipe}"`, {}],
+    [`#import "${pipe}"`, {}],
+    [`#include/**/"${pipe}"`, {}],
+    [`#include \\\n"${pipe}"`, {}],
+    ["#include <asks.h>", { options }],
+    ["", { options: ["-include", pipe] }],
+    ["", { options: [`-imacros${pipe}`] }],
+  ];
+  for (const [source, options] of refused) {
+    const compiling = device.compile(`${source}\n__global__ void k() {}`, {
+      timeout: 20_000,
+      ...options,
+    });
+    await assertRejects(() => compiling, CompileError, "as it must be a file", source);
+  }
+  // A question for a folder or for nothing compiles.
+  const asking = `#if __has_include("${folder.path}") || __has_include("/nowhere")\n#endif\n`;
+  using _module = await device.compile(`${asking}__global__ void k() {}`);
+});
+
 Deno.test("`compile()` refuses a macro that names a pipe or a device", onLinux, async () => {
   using folder = new TemporaryDirectory();
   const pipe = await makePipe(folder.path);
@@ -112,6 +142,8 @@ Deno.test("`compile()` refuses a macro that names a pipe or a device", onLinux, 
     [`#define Z <pipe>${kernel}`, { options: [`-I${folder.path}`] }],
     [kernel, { defines: { Z: '"/dev/zero"' } }],
     ['#include "z.h"' + kernel, { headers: { "z.h": `# define Z "${pipe}"\n` } }],
+    [`#define Z "${pipe}"\n#if __has_include(Z)\n#endif`, {}],
+    [`%:define Z "${pipe}"${kernel}`, {}],
   ];
   for (const [source, options] of refused) {
     const compiling = device.compile(source, { timeout: 20_000, ...options });

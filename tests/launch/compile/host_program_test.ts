@@ -108,7 +108,11 @@ Deno.test("compile() reports a killed compiler, and leaves no files behind", asy
 });
 
 /** Compiles in a process with these permissions; prints what became of it. */
-async function compileWith(permissions: readonly string[], cache: string): Promise<string> {
+async function compileWith(
+  permissions: readonly string[],
+  cache: string,
+  variables: Readonly<Record<string, string | undefined>> = {},
+): Promise<string> {
   const program = `
     import { HostCompiler } from "file://${repositoryPath("src/launch/compile/host_compiler.ts")}";
     import { openNativeLibrary } from "file://${repositoryPath("src/ffi/library.ts")}";
@@ -122,7 +126,7 @@ async function compileWith(permissions: readonly string[], cache: string): Promi
     } catch (error) {
       console.log(error.name + ": " + error.message);
     }`;
-  const environment = { GRIDSTRIDE_CACHE_DIR: `${cache}/cache` };
+  const environment = { GRIDSTRIDE_CACHE_DIR: `${cache}/cache`, ...variables };
   const { stdout, stderr } = await runProgram(program, {
     permissions: [...permissions, `--allow-ffi=${library.path}`],
     environment,
@@ -151,6 +155,18 @@ Deno.test("compile() names a missing permission, and needs none for the cache wi
   );
   assertMatch(noWrite, /^CompilerUnavailableError: .*: run again with --allow-write=\S+\/cache\n$/);
   assertStrictEquals(noHome, "library\n");
+});
+
+Deno.test("compile() needs the permission for the compiler alone when LD_LIBRARY_PATH is set", async () => {
+  using cache = new TemporaryDirectory();
+  const { command: [compiler] } = findHostProgram(
+    library.build.compiler,
+    (name) => Deno.env.get(name),
+  );
+  const permissions = ["--allow-read", "--allow-write", "--allow-env", "--allow-sys=uid"];
+  const variables = { LD_LIBRARY_PATH: "/opt/cuda/lib64", CXX: compiler };
+  const compiled = compileWith([...permissions, `--allow-run=${compiler}`], cache.path, variables);
+  assertStrictEquals(await compiled, "library\n");
 });
 
 /** A package on a server: its native sources, of which some are headers of the host device. */

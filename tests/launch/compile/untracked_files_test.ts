@@ -1,9 +1,11 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { findProgram } from "../../../src/ffi/build/programs.ts";
 import { openLibrary } from "../../../src/ffi/open_library.ts";
 import { grantedEnvironment } from "../../../src/ffi/granted_environment.ts";
+import { CompilerUnavailableError } from "../../../src/launch/compile/compile_error.ts";
 import type { Compiler, CompileRequest } from "../../../src/launch/compile/compiler.ts";
 import { HostCompiler } from "../../../src/launch/compile/host_compiler.ts";
+import { includedFiles } from "../../../src/launch/compile/host_options.ts";
 import { nvrtc } from "../../support/nvrtc.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 import { request } from "./host_request.ts";
@@ -53,3 +55,18 @@ for (const [name, compiler] of compilers) {
     assertEquals(await compile("#include H", { defines }), true);
   });
 }
+
+Deno.test({
+  name: "includedFiles() refuses each option for a file that may not be read",
+  permissions: { read: false },
+}, () => {
+  const folder = ["-I", "-iquote", "-isystem", "-idirafter"];
+  const header = ["-include", "-imacros"];
+  for (const option of [...folder, ...header]) {
+    const error = assertThrows(
+      () => includedFiles(request("", { options: [option, "/home/ada/secret"] })),
+      CompilerUnavailableError,
+    );
+    assertStringIncludes(error.message, "run again with --allow-read=/home/ada/secret");
+  }
+});

@@ -1,6 +1,7 @@
 // Virtual memory in large numbers, by several threads, and without memory files.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>

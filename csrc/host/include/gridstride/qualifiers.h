@@ -1,8 +1,7 @@
 // The qualifiers of the CUDA kernel language, as a C++17 compiler understands them.
 //
-// `__noinline__` stays undefined: libstdc++ spells its own attribute with that word. `__CUDACC__`
-// and `__CUDA_ARCH__` stay undefined in these headers and in built-in kernels, which test
-// `__CUDASIM__`; a user's source is compiled with both.
+// `__CUDACC__` and `__CUDA_ARCH__` stay undefined in these headers and in built-in kernels, which
+// test `__CUDASIM__`; a user's source is compiled with both.
 #pragma once
 
 #define __CUDASIM__ 1

@@ -21,8 +21,9 @@
 #include <limits>
 #include <new>
 
-// csrc/host/include/memory is for this one.
-#define __noinline__ __attribute__((noinline))
+// A hint, which changes no result. libstdc++ spells its own attribute with CUDA's word, as in
+// __attribute__((__noinline__)), and only nothing at all is valid in both places.
+#define __noinline__
 
 #if !defined(__clang__)
 #define __builtin_assume(...) ((__VA_ARGS__) ? void() : __builtin_unreachable())

@@ -17,14 +17,12 @@ inline int gs_host_sleep(const timespec*, timespec*) { return __nanosleep(0), 0;
 
 #pragma push_macro("__CUDACC__")
 #pragma push_macro("__CUDA_ARCH__")
-#pragma push_macro("__noinline__")
 #pragma push_macro("alignas")
 #pragma push_macro("asm")
 #pragma push_macro("sched_yield")
 #pragma push_macro("nanosleep")
 #undef __CUDACC__
 #undef __CUDA_ARCH__
-#undef __noinline__
 #undef alignas
 #undef asm
 #define sched_yield gs_host_sched_yield

@@ -3,6 +3,5 @@
 #pragma pop_macro("sched_yield")
 #pragma pop_macro("asm")
 #pragma pop_macro("alignas")
-#pragma pop_macro("__noinline__")
 #pragma pop_macro("__CUDA_ARCH__")
 #pragma pop_macro("__CUDACC__")
