@@ -315,6 +315,16 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   });
 }
 
+cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* function) {
+  return api_call([&] {
+    return with_kernel(function, [&](const KernelDescriptor&, Device&) {
+      if (kernel == nullptr) return cudaErrorInvalidValue;
+      *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(function));
+      return cudaSuccess;
+    });
+  });
+}
+
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
   return api_call([&] {
     return with_kernel(function, [&](const KernelDescriptor& kernel, Device& device) {
@@ -332,6 +342,38 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
       *blocks = resident_blocks(device, kernel, block_threads, dynamic_shared_bytes);
       return cudaSuccess;
     });
+  });
+}
+
+CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
+  return driver_call([&] {
+    return for_driver(with_kernel(kernel, [&](const KernelDescriptor&, Device&) {
+      if (function == nullptr) return cudaErrorInvalidValue;
+      // The kernel's own handle: what is done with it concerns the calling thread's device.
+      *function = reinterpret_cast<CUfunction>(kernel);
+      return cudaSuccess;
+    }));
+  });
+}
+
+CUresult cuFuncLoad(CUfunction function) {
+  return driver_call([&] {
+    return for_driver(with_kernel(function, [&](const KernelDescriptor& kernel, Device& device) {
+      const cudaError_t forbidden = capture_forbids();
+      if (forbidden == cudaSuccess) device.load(kernel);
+      return forbidden;
+    }));
+  });
+}
+
+CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction function) {
+  return driver_call([&] {
+    return for_driver(with_kernel(function, [&](const KernelDescriptor& kernel, Device& device) {
+      if (state == nullptr) return cudaErrorInvalidValue;
+      *state = device.is_loaded(kernel) ? CU_FUNCTION_LOADING_STATE_LOADED
+                                        : CU_FUNCTION_LOADING_STATE_UNLOADED;
+      return cudaSuccess;
+    }));
   });
 }
 
