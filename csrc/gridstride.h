@@ -147,7 +147,7 @@ GS_API int32_t gs_device_uuid(int32_t device, char* text, int32_t capacity);
 GS_API int32_t gs_device_capacity(int32_t device, double* result);
 
 /* Memory as reported by NVML, the management library: result[0] free, [1] total bytes. Creates no
- * context. GS_ERROR_UNSUPPORTED without NVML. */
+ * context. GS_ERROR_UNSUPPORTED without NVML, GS_ERROR_SYSTEM for other failures of NVML. */
 GS_API int32_t gs_device_observe(int32_t device, double* result);
 
 /* Creates the device's context. */

@@ -84,6 +84,7 @@
   CALL(cudaLibraryEnumerateKernels)                   \
   CALL(cudaLibraryGetKernel)                          \
   CALL(cudaLibraryGetGlobal)                          \
+  CALL(cuLibraryGetModule)                            \
   CALL(cuKernelGetName)                               \
   CALL(cuKernelGetParamInfo)                          \
   CALL(cudaGetKernel)                                 \

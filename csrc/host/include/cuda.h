@@ -50,6 +50,8 @@ typedef struct CUstream_st* CUstream;
 typedef struct CUevent_st* CUevent;
 typedef struct CUkern_st* CUkernel;
 typedef struct CUfunc_st* CUfunction;
+typedef struct CUlib_st* CUlibrary;
+typedef struct CUmod_st* CUmodule;
 
 typedef enum CUfunctionLoadingState_enum : int {
   CU_FUNCTION_LOADING_STATE_UNLOADED = 0,
@@ -146,6 +148,10 @@ CUresult cuMemsetD32Async(CUdeviceptr destination, unsigned int value, size_t co
                           CUstream stream);
 
 // ---- kernels -----------------------------------------------------------------------------------
+
+// Loads the library for the calling thread's device, if it was not. A module can be used for nothing
+// else here.
+CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library);
 
 // The kernel of the calling thread's device.
 CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel);

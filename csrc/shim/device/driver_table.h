@@ -30,6 +30,7 @@ struct DriverTable {
   CUresult (*mem_unmap)(CUdeviceptr address, size_t bytes) = nullptr;
   CUresult (*mem_set_access)(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* accesses,
                              size_t count) = nullptr;
+  CUresult (*library_get_module)(CUmodule* module, CUlibrary library) = nullptr;
   CUresult (*kernel_get_name)(const char** name, CUkernel kernel) = nullptr;
   CUresult (*kernel_get_param_info)(CUkernel kernel, size_t index, size_t* offset,
                                     size_t* bytes) = nullptr;

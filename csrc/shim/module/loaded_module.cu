@@ -175,6 +175,12 @@ CUfunction function_of(cudaKernel_t kernel) {
 // With lazy loading, CUDA's default, PTX is compiled and kernels are loaded when they are first
 // needed. That is to be now, where waiting is allowed and the log is read.
 void load_kernels(cudaLibrary_t library) {
+  // A module without kernels is compiled as well, and a damaged one found out.
+  if (driver_table().library_get_module != nullptr) {
+    CUmodule module = nullptr;
+    call(CallKind::cuLibraryGetModule,
+         [&] { return driver_table().library_get_module(&module, library); });
+  }
   std::vector<cudaKernel_t> kernels;
   try {
     kernels = kernels_of(library);

@@ -242,6 +242,7 @@ Provocations provocations(Bench& on) {
       {"cuKernelGetFunction", loading},
       {"cuFuncLoad", loading},
       {"cuFuncIsLoaded", loading},
+      {"cuLibraryGetModule", module},
       {"cuKernelGetName", module},
       {"cuKernelGetParamInfo", module},
   };
@@ -258,7 +259,8 @@ bool is_provoked_elsewhere(const std::string& name) {
 
 // Whether machine code is needed to provoke it.
 bool is_of_modules(const std::string& name) {
-  return name.rfind("cudaLibrary", 0) == 0 || name.rfind("cuKernel", 0) == 0;
+  return name.rfind("cudaLibrary", 0) == 0 || name.rfind("cuKernel", 0) == 0 ||
+         name == "cuLibraryGetModule";
 }
 
 double tally_of(int32_t call) {
