@@ -31,7 +31,7 @@
 
 #include "gridstride_status.h"
 
-#define GS_ABI_VERSION 5
+#define GS_ABI_VERSION 6
 
 #if defined(__GNUC__) || defined(__clang__)
 #define GS_API __attribute__((visibility("default")))
@@ -147,7 +147,7 @@ GS_API int32_t gs_device_uuid(int32_t device, char* text, int32_t capacity);
 GS_API int32_t gs_device_capacity(int32_t device, double* result);
 
 /* Memory as reported by NVML, the management library: result[0] free, [1] total bytes. Creates no
- * context. GS_ERROR_UNSUPPORTED without NVML. */
+ * context. GS_ERROR_UNSUPPORTED without NVML, GS_ERROR_SYSTEM for other failures of NVML. */
 GS_API int32_t gs_device_observe(int32_t device, double* result);
 
 /* Creates the device's context. */
@@ -361,7 +361,8 @@ GS_API int32_t gs_waiter_destroy(int32_t waiter);
 
 /* ---- graphs ------------------------------------------------------------------------------- */
 
-/* Hot. stream, of any device of the graph's; operand[0] graph. Enqueues all of its work. */
+/* Hot. stream, of any device of the graph's; operand[0] graph. Enqueues all of its work. In a
+ * captured stream a copy of the graph becomes one node of the captured graph. */
 GS_API int32_t gs_graph_launch(void);
 
 /* result[0]: number of nodes. */

@@ -24,6 +24,16 @@ GS_API int32_t gs_kernel_describe(int32_t kernel, char* text, int32_t capacity);
 /* The id of the built-in kernel of this NUL-terminated name. result[0]: id. */
 GS_API int32_t gs_kernel_find(const char* name, double* result);
 
+/* [waits] Loads the machine code of a kernel, built in or of a module, for the device. CUDA would do
+ * so at the first launch, and may wait for all work of the device: a kernel that waits for another
+ * one needs this for both before. gs_module_load does it for all kernels of the module, if the
+ * driver can list them. */
+GS_API int32_t gs_kernel_load(int32_t device, int32_t kernel);
+
+/* result[0]: whether the kernel is loaded, 1 or 0. GS_ERROR_UNSUPPORTED if the driver, older than
+ * CUDA 12.4, does not tell. */
+GS_API int32_t gs_kernel_loaded(int32_t device, int32_t kernel, double* result);
+
 /* Of a kernel, built in or of a module: result[0] most threads per block, [1] registers per thread,
  * [2] static shared bytes, [3] constant bytes, [4] local bytes per thread, [5] most dynamic shared
  * bytes, [6] binary, [7] PTX version. */

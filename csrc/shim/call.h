@@ -59,6 +59,7 @@
   CALL(cudaStreamEndCapture)                          \
   CALL(cudaStreamIsCapturing)                         \
   CALL(cudaStreamGetCaptureInfo)                      \
+  CALL(cudaStreamUpdateCaptureDependencies)           \
   CALL(cudaThreadExchangeStreamCaptureMode)           \
   CALL(cudaEventCreateWithFlags)                      \
   CALL(cudaEventDestroy)                              \
@@ -67,6 +68,7 @@
   CALL(cudaEventSynchronize)                          \
   CALL(cudaEventElapsedTime)                          \
   CALL(cudaGraphGetNodes)                             \
+  CALL(cudaGraphAddChildGraphNode)                    \
   CALL(cudaGraphInstantiateWithFlags)                 \
   CALL(cudaGraphLaunch)                               \
   CALL(cudaGraphExecDestroy)                          \
@@ -82,8 +84,13 @@
   CALL(cudaLibraryEnumerateKernels)                   \
   CALL(cudaLibraryGetKernel)                          \
   CALL(cudaLibraryGetGlobal)                          \
+  CALL(cuLibraryGetModule)                            \
   CALL(cuKernelGetName)                               \
   CALL(cuKernelGetParamInfo)                          \
+  CALL(cudaGetKernel)                                 \
+  CALL(cuKernelGetFunction)                           \
+  CALL(cuFuncLoad)                                    \
+  CALL(cuFuncIsLoaded)                                \
   CALL(nvmlInit_v2)                                   \
   CALL(nvmlDeviceGetHandleByUUID)                     \
   CALL(nvmlDeviceGetMemoryInfo)                       \

@@ -110,6 +110,8 @@ export const DECLARATIONS = {
   gs_kernel_count: "double* result",
   gs_kernel_describe: "int32_t kernel, char* text, int32_t capacity",
   gs_kernel_find: "const char* name, double* result",
+  gs_kernel_load: "int32_t device, int32_t kernel",
+  gs_kernel_loaded: "int32_t device, int32_t kernel, double* result",
   gs_kernel_attributes: "int32_t device, int32_t kernel, double* result",
   gs_kernel_reserve: "int32_t device, int32_t kernel, double bytes",
   gs_kernel_residency:

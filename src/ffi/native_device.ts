@@ -85,10 +85,16 @@ export function deviceCapacity(library: NativeLibrary, device: number): number {
   return call(library, "gs_device_capacity", context, device)[0]!;
 }
 
+/** `GS_ERROR_UNSUPPORTED` and `GS_ERROR_SYSTEM`: there is no NVML, or a call of NVML has failed. */
+const UNREPORTED = [-7, -13];
+
 /** Free memory in bytes from NVML, without a context; undefined if NVML does not report it. */
 export function observedFreeMemory(library: NativeLibrary, device: number): number | undefined {
-  const status = callStatus(library, "gs_device_observe", "observe the device's memory", device);
-  return status === 0 ? library.result[0]! : undefined;
+  const action = "observe the device's memory";
+  const status = callStatus(library, "gs_device_observe", action, device);
+  if (UNREPORTED.includes(status)) return undefined;
+  check(library, status, action, device);
+  return library.result[0]!;
 }
 
 export function openDeviceContextNative(library: NativeLibrary, device: number): void {

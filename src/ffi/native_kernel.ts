@@ -58,6 +58,14 @@ export interface KernelAttributes {
   readonly ptxVersion: number;
 }
 
+/**
+ * Loads the machine code of a kernel for the device, which may wait for all of its work. CUDA would
+ * do so at the first launch, and a kernel that waits for another one would wait forever.
+ */
+export function loadKernel(library: NativeLibrary, device: number, kernel: number): void {
+  call(library, "gs_kernel_load", { action: "load a kernel", device }, device, kernel);
+}
+
 export function kernelAttributes(
   library: NativeLibrary,
   device: number,

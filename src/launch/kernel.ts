@@ -13,6 +13,7 @@ import {
   launchError,
   launchKernel,
   LaunchRecord,
+  loadKernel,
   reserveSharedMemory,
 } from "../ffi/native_kernel.ts";
 import { type DeviceContext, labelOf } from "../hardware/device_context.ts";
@@ -101,6 +102,7 @@ export class Kernel<
     this.context = context;
     this.name = signature.name;
     this.signature = signature;
+    loadKernel(library, ordinal, id);
     this.attributes = kernelAttributes(library, ordinal, id);
     this.#id = id;
     this.#owner = owner;

@@ -6,8 +6,13 @@ import { CudaError } from "../../mod.ts";
 import { ARGUMENT } from "../../src/ffi/command_block.ts";
 import { injectFault } from "../support/fault_injection.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
-import { kernelAttributes, kernelResidency } from "../../src/ffi/native_kernel.ts";
-import { launchKernel, LaunchRecord } from "../../src/ffi/native_kernel.ts";
+import {
+  findKernel,
+  kernelAttributes,
+  kernelResidency,
+  launchKernel,
+  LaunchRecord,
+} from "../../src/ffi/native_kernel.ts";
 import {
   createModule,
   destroyModule,
@@ -54,6 +59,24 @@ function launchThread(kernel: number, argumentCount: number): number {
   record.setStream(device.stream.id);
   return launchKernel(record);
 }
+
+/** Whether CUDA would launch the kernel without loading it first. */
+function isLoaded(kernel: number): boolean {
+  assertEquals(library.symbols.gs_kernel_loaded(ordinal, kernel, library.result), 0);
+  return library.result[0] === 1;
+}
+
+Deno.test("kernels.load() loads the kernel, which a first launch would wait for", () => {
+  const name = "fill_uint16";
+  device.kernels.load(`${name}(unsigned short* x, unsigned short value, unsigned long long n)`);
+  assert(isLoaded(findKernel(library, name)!));
+});
+
+testModule("loadModule() loads all kernels of the module", async () => {
+  using module = await load();
+  assert(isLoaded(moduleKernel(library, module.id, "store_int", STORE)));
+  assert(isLoaded(moduleKernel(library, module.id, "move", MOVE)));
+});
 
 Deno.test("`PARAMETER_KINDS` are those of the header", () => {
   const defined = [...headerText().matchAll(/#define GS_PARAMETER_(\w+) (\d+)/g)];

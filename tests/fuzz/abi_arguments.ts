@@ -305,6 +305,8 @@ function members(declarations: readonly string[]): Readonly<Record<string, fc.Ar
     gs_kernel_count: passes(result),
     gs_kernel_describe: passesList([int32], text),
     gs_kernel_find: passes(fc.oneof(kernelName, fc.constant(null)), result),
+    gs_kernel_load: passes(device, kernel),
+    gs_kernel_loaded: passes(device, kernel, result),
     gs_kernel_attributes: passes(device, kernel, result),
     gs_kernel_reserve: passes(device, kernel, fc.oneof(fc.constantFrom(49152, 101376), anyNumber)),
     gs_kernel_residency: passes(device, kernel, int32, count, result),

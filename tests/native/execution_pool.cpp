@@ -78,7 +78,8 @@ void check_fairness() {
 // A launch that has always been short is left to one worker, which is not to take much of it at
 // once: the blocks after the first may be long this time.
 void check_fairness_of_surprises() {
-  constexpr unsigned blocks = 200;
+  // In proportion to the workers: each takes some blocks before it turns to the short launches.
+  const unsigned blocks = 100 * host::WorkerPool::instance().size();
   unsigned stop = 1;
   unsigned ended = 0;
   unsigned total = 0;

@@ -34,6 +34,8 @@ export interface RunOptions {
   readonly args?: readonly string[];
   /** Environment variables that it does not inherit. */
   readonly without?: readonly string[];
+  /** Environment variables that it has instead. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** How long it may take, in milliseconds. */
   readonly limit?: number;
 }
@@ -54,14 +56,14 @@ const LAST_LINES = 12;
  */
 export async function runTestProgram(
   path: string,
-  { args = [], without = [], limit = 120_000 }: RunOptions = {},
+  { args = [], without = [], environment = {}, limit = 120_000 }: RunOptions = {},
 ): Promise<ProgramReport> {
   const env = Deno.env.toObject();
   for (const name of without) delete env[name];
   const deadline = AbortSignal.timeout(limit);
   const { code, signal, stdout, stderr } = await new Deno.Command(path, {
     args: [...args],
-    env,
+    env: { ...env, ...environment },
     clearEnv: true,
     stdin: "null",
     signal: deadline,

@@ -62,6 +62,17 @@ function testOnHost(name: string, program: NativeProgram, ...libraries: NativePr
 }
 
 testOnHost("execution engine of the host device", EXECUTION, LATE_KERNELS);
+
+Deno.test("execution engine of the host device with 16 workers", async () => {
+  const build = await hostBuild();
+  const args = [await build.program(LATE_KERNELS)];
+  await runTestProgram(await build.program(EXECUTION), {
+    args,
+    without: HOST_DEVICE_VARIABLES,
+    environment: { GRIDSTRIDE_HOST_THREADS: "16" },
+  });
+});
+
 testOnHost("CUDA runtime of the host device", RUNTIME, ...MODULES);
 testOnHost("kernel language of the host device", LANGUAGE);
 testOnHost("built-in kernels on the host device", KERNELS);

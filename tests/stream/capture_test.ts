@@ -6,7 +6,7 @@ import {
   assertStrictEquals,
   assertThrows,
 } from "@std/assert";
-import { CudaError } from "../../mod.ts";
+import { CudaError, type Graph } from "../../mod.ts";
 import { injectFault } from "../support/fault_injection.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
 import { isCapturing, observeCaptures } from "../../src/stream/running_captures.ts";
@@ -37,6 +37,8 @@ Deno.test("Stream.captureToken is the same for all streams of a capture and unde
     using inner = apart.capture(() => assertNotStrictEquals(apart.captureToken, token));
     assertEquals(inner.nodeCount, 0);
     assertStrictEquals(device.stream.captureToken, token);
+    using done = side.record();
+    device.stream.wait(done);
   });
   using second = device.stream.capture(() => {
     assertNotStrictEquals(device.stream.captureToken, token);
@@ -202,18 +204,41 @@ Deno.test("Stream.wait() refuses an event of an ended capture until it is record
   assertEquals(graph.nodeCount, 0);
 });
 
-Deno.test("Stream.capture() fails when a stream was not joined", async () => {
+Deno.test("Stream.capture() fails when a stream was not joined, with work and without", async () => {
   using side = device.createStream();
   using x = device.allocate("float32", 10);
-  const error = assertThrows(() =>
-    device.stream.capture(() => {
-      using event = device.stream.record();
-      side.wait(event);
-      device.kernels.fill(x, 1, { stream: side });
-    }), CudaError);
-  assertEquals(error.codeName, "cudaErrorStreamCaptureUnjoined");
-  assertEquals(side.captureToken, undefined);
+  for (const work of [() => device.kernels.fill(x, 1, { stream: side }), () => {}]) {
+    const error = assertThrows(() =>
+      device.stream.capture(() => {
+        using event = device.stream.record();
+        side.wait(event);
+        work();
+      }), CudaError);
+    assertEquals(error.codeName, "cudaErrorStreamCaptureUnjoined");
+    assertEquals(side.captureToken, undefined);
+  }
   await assertWorks();
+});
+
+Deno.test("Stream.capture() makes and launches a graph within the capture of another stream", async () => {
+  using apart = device.createStream();
+  using x = device.allocate("float32", 10, { fill: 1 });
+  using y = device.allocate("float32", 10, { fill: 1 });
+  await device.stream.done();
+  let inner: Graph | undefined;
+  using outer = device.stream.capture(() => {
+    device.kernels.scale(x, 2, x);
+    inner = apart.capture(() => device.kernels.scale(y, 3, y, { stream: apart }));
+    device.kernels.scale(x, 2, x);
+    inner.launch();
+    inner.launch(apart);
+  });
+  assertEquals([inner!.nodeCount, outer.nodeCount], [1, 3]);
+  await apart.done();
+  assertEquals([(await x.toArray())[0], (await y.toArray())[0]], [1, 3]);
+  outer.launch();
+  assertEquals([(await x.toArray())[0], (await y.toArray())[0]], [4, 9]);
+  inner![Symbol.dispose]();
 });
 
 Deno.test("Stream.capture() fails at its end when it was invalidated", async () => {
@@ -276,7 +301,7 @@ Deno.test("Stream.capture() leaves nothing behind when any call fails", async ()
     ["cudaStreamEndCapture", 1],
     ["cudaGraphGetNodes", 1],
     ["cudaGraphInstantiateWithFlags", 1],
-    ["cudaGraphDestroy", 1],
+    ["cudaThreadExchangeStreamCaptureMode", 1],
     ["cudaSetDevice", 1],
     ["cudaSetDevice", 3],
   ] as const;

@@ -62,9 +62,20 @@ bool Device::set_dynamic_shared_limit(const KernelDescriptor& kernel, int bytes)
   return true;
 }
 
-void Device::forget_dynamic_shared_limit(const KernelDescriptor& kernel) {
+void Device::load(const KernelDescriptor& kernel) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  loaded_.insert(&kernel);
+}
+
+bool Device::is_loaded(const KernelDescriptor& kernel) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return loaded_.count(&kernel) != 0;
+}
+
+void Device::forget(const KernelDescriptor& kernel) {
   const std::lock_guard<std::mutex> lock(mutex_);
   dynamic_shared_limits_.erase(&kernel);
+  loaded_.erase(&kernel);
 }
 
 bool Device::enable_peer(int peer) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "gridstride/runtime_types.h"
@@ -64,8 +65,13 @@ class Device {
   int dynamic_shared_limit(const KernelDescriptor& kernel) const;
   // False when the device has less shared memory than that.
   bool set_dynamic_shared_limit(const KernelDescriptor& kernel, int bytes);
+
+  // CUDA loads a kernel at its first use, or before when asked to. Here only the mark is needed.
+  void load(const KernelDescriptor& kernel);
+  bool is_loaded(const KernelDescriptor& kernel) const;
+
   // For a kernel that is about to be unloaded: another may come to lie where it was.
-  void forget_dynamic_shared_limit(const KernelDescriptor& kernel);
+  void forget(const KernelDescriptor& kernel);
 
   // False when it was enabled before.
   bool enable_peer(int peer);
@@ -82,6 +88,7 @@ class Device {
   mutable std::mutex mutex_;
   std::string fault_description_;
   std::map<const KernelDescriptor*, int> dynamic_shared_limits_;
+  std::unordered_set<const KernelDescriptor*> loaded_;
   std::vector<bool> peers_;
 };
 

@@ -92,6 +92,7 @@ bool all_joined(const GraphNodes& nodes, const std::vector<std::size_t>& tail) {
   std::vector<bool> reached(nodes.size());
   for (const std::size_t node : tail) reached[node] = true;
   for (std::size_t node = nodes.size(); node-- > 0;) {
+    if (!reached[node] && nodes[node]->is_added) continue;
     if (!reached[node]) return false;
     for (const std::size_t earlier : nodes[node]->dependencies) reached[earlier] = true;
   }
@@ -177,7 +178,8 @@ cudaError_t StreamCaptures::end(Stream& stream, std::uintptr_t& graph_handle) {
       capture->thread != std::this_thread::get_id()) {
     return cudaErrorStreamCaptureWrongThread;
   }
-  const bool joined = all_joined(capture->graph->nodes(), ending->tail);
+  const bool joined = all_branches_joined(*capture, *ending) &&
+                      all_joined(capture->graph->nodes(), ending->tail);
   finish(*capture);
   if (capture->invalidated || !joined) {
     discard_graph(*capture);
@@ -188,6 +190,16 @@ cudaError_t StreamCaptures::end(Stream& stream, std::uintptr_t& graph_handle) {
   capture->graph = nullptr;
   graph_handle = capture->graph_handle;
   return cudaSuccess;
+}
+
+// A stream that the capture forked to has to join it again, even without work.
+bool StreamCaptures::all_branches_joined(const Capture& capture, const Member& origin) const {
+  const std::vector<std::size_t>& joined = origin.joined_branches;
+  return std::all_of(members_.begin(), members_.end(), [&](const auto& entry) {
+    const Member& each = entry.second;
+    return each.capture.get() != &capture || &each == &origin ||
+           std::find(joined.begin(), joined.end(), each.branch) != joined.end();
+  });
 }
 
 void StreamCaptures::leave(Stream& stream) {
@@ -229,6 +241,8 @@ cudaError_t StreamCaptures::record(Stream& stream, Event& event) {
   auto point = std::make_shared<CapturedPoint>();
   point->capture = recorded->capture;
   point->nodes = recorded->tail;
+  point->branches = recorded->joined_branches;
+  point->branches.push_back(recorded->branch);
   event.captured_point = std::move(point);
   event.is_captured.store(true, std::memory_order_relaxed);
   return cudaSuccess;
@@ -265,7 +279,59 @@ cudaError_t StreamCaptures::wait(const std::shared_ptr<Stream>& stream, Event& e
   }
   if (waiting == nullptr) waiting = &join(stream, point->capture);
   add_once(waiting->tail, point->nodes);
+  add_once(waiting->joined_branches, point->branches);
   return cudaSuccess;
+}
+
+cudaError_t StreamCaptures::update(const Stream& stream, const cudaGraphNode_t* nodes,
+                                   std::size_t count, bool replaces) {
+  const Lock lock(mutex_);
+  Member* const updated = member(stream);
+  if (updated == nullptr) return cudaErrorIllegalState;
+  if (updated->capture->invalidated) return cudaErrorStreamCaptureInvalidated;
+  const Graph& graph = *updated->capture->graph;
+  std::vector<std::size_t> found;
+  if (!graph.find_nodes(nodes, count, found)) return cudaErrorInvalidValue;
+  const GraphNodes all = graph.nodes();
+  for (const std::size_t node : found) add_once(updated->joined_branches, {all[node]->branch});
+  if (replaces) updated->tail.clear();
+  add_once(updated->tail, found);
+  return cudaSuccess;
+}
+
+cudaError_t StreamCaptures::add_child(Graph& graph, const cudaGraphNode_t* before,
+                                      std::size_t count, std::shared_ptr<const Graph> child,
+                                      cudaGraphNode_t& node) {
+  const Lock lock(mutex_);
+  std::vector<std::size_t> dependencies;
+  if (!graph.find_nodes(before, count, dependencies)) return cudaErrorInvalidValue;
+  const GraphNodes nodes = child->nodes();
+  Device* const device = nodes.empty() ? current_device() : &nodes.front()->device;
+  if (device == nullptr) return cudaErrorNoDevice;
+  const std::size_t branch = branch_for(graph, dependencies);
+  node = graph.handle_of(
+      graph.append({*device, branch, std::move(dependencies), {nullptr, std::move(child)}, true}));
+  return cudaSuccess;
+}
+
+// The branch of the captured stream that ends with these nodes: it will continue behind the new
+// one. A branch of its own if that is no stream, or several.
+std::size_t StreamCaptures::branch_for(Graph& graph, const std::vector<std::size_t>& before) {
+  const Member* only = nullptr;
+  std::size_t found = 0;
+  Capture* capture = nullptr;
+  for (const auto& [stream, each] : members_) {
+    if (each.capture->graph.get() != &graph) continue;
+    capture = each.capture.get();
+    if (each.tail != before) continue;
+    only = &each;
+    ++found;
+  }
+  if (found == 1) return only->branch;
+  if (capture != nullptr) return capture->branches++;
+  std::size_t branches = 0;
+  for (const auto& node : graph.nodes()) branches = std::max(branches, node->branch + 1);
+  return branches;
 }
 
 CaptureInformation StreamCaptures::information(const Stream& stream) {

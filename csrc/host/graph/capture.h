@@ -76,6 +76,8 @@ struct Capture : Counted<Capture> {
 struct CapturedPoint : Counted<CapturedPoint> {
   std::shared_ptr<Capture> capture;
   std::vector<std::size_t> nodes;
+  // The branches of all streams that come before.
+  std::vector<std::size_t> branches;
 };
 
 // The answer of cudaStreamGetCaptureInfo.
@@ -107,6 +109,12 @@ class StreamCaptures {
   // cudaErrorStreamCaptureImplicit while a blocking stream of the device is captured.
   cudaError_t legacy_status(const Device& device, bool invalidates);
   CaptureInformation information(const Stream& stream);
+  // Replaces the nodes that the stream's next node comes after, or adds to them.
+  cudaError_t update(const Stream& stream, const cudaGraphNode_t* nodes, std::size_t count,
+                     bool replaces);
+  // Adds a node to a graph that may be being captured.
+  cudaError_t add_child(Graph& graph, const cudaGraphNode_t* before, std::size_t count,
+                        std::shared_ptr<const Graph> child, cudaGraphNode_t& node);
 
   cudaError_t append(Stream& stream, NodeContent content);
   cudaError_t record(Stream& stream, Event& event);
@@ -126,6 +134,8 @@ class StreamCaptures {
     std::size_t branch = 0;
     // What the stream's next node comes after.
     std::vector<std::size_t> tail;
+    // The branches that have joined this one.
+    std::vector<std::size_t> joined_branches;
     std::vector<cudaGraphNode_t> told_dependencies;
     std::vector<cudaGraphEdgeData> told_edges;
   };
@@ -134,6 +144,8 @@ class StreamCaptures {
 
   // All of these need the lock.
   Member* member(const Stream& stream);
+  bool all_branches_joined(const Capture& capture, const Member& origin) const;
+  std::size_t branch_for(Graph& graph, const std::vector<std::size_t>& before);
   Member& join(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Capture>& capture);
   void finish(Capture& capture);
   void discard_graph(Capture& capture);

@@ -26,6 +26,20 @@ cudaGraphNode_t Graph::handle_of(std::size_t node) const {
   return host::handle_of(*nodes_[node]);
 }
 
+bool Graph::find_nodes(const cudaGraphNode_t* handles, std::size_t count,
+                       std::vector<std::size_t>& indices) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (std::size_t each = 0; each < count; ++each) {
+    // From the last: a call mostly names nodes that were just added.
+    const auto found = std::find_if(nodes_.rbegin(), nodes_.rend(), [&](const auto& node) {
+      return host::handle_of(*node) == handles[each];
+    });
+    if (found == nodes_.rend()) return false;
+    indices.push_back(static_cast<std::size_t>(nodes_.rend() - found) - 1);
+  }
+  return true;
+}
+
 LiveHandles<Graph>& live_graphs() {
   static auto& handles = *new LiveHandles<Graph>(0x10004);
   return handles;

@@ -39,6 +39,8 @@ struct GraphNode {
   // Indices of earlier nodes.
   std::vector<std::size_t> dependencies;
   NodeContent content;
+  // Added by a call for the graph and not by a stream: no stream has to join it.
+  bool is_added = false;
 };
 
 using GraphNodes = std::vector<std::shared_ptr<const GraphNode>>;
@@ -56,6 +58,9 @@ class Graph : private Counted<Graph> {
 
   GraphNodes nodes() const;
   cudaGraphNode_t handle_of(std::size_t node) const;
+  // The indices of nodes by their handles; false if one is no node of this graph.
+  bool find_nodes(const cudaGraphNode_t* handles, std::size_t count,
+                  std::vector<std::size_t>& indices) const;
 
   // A graph that is still being captured belongs to the capture: no other code may destroy it.
   std::atomic<bool> is_being_captured{false};

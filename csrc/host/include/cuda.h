@@ -49,6 +49,14 @@ typedef unsigned long long CUdeviceptr;
 typedef struct CUstream_st* CUstream;
 typedef struct CUevent_st* CUevent;
 typedef struct CUkern_st* CUkernel;
+typedef struct CUfunc_st* CUfunction;
+typedef struct CUlib_st* CUlibrary;
+typedef struct CUmod_st* CUmodule;
+
+typedef enum CUfunctionLoadingState_enum : int {
+  CU_FUNCTION_LOADING_STATE_UNLOADED = 0,
+  CU_FUNCTION_LOADING_STATE_LOADED = 1
+} CUfunctionLoadingState;
 
 // ---- virtual memory management: types ----------------------------------------------------------
 
@@ -139,7 +147,18 @@ CUresult cuMemsetD16Async(CUdeviceptr destination, unsigned short value, size_t 
 CUresult cuMemsetD32Async(CUdeviceptr destination, unsigned int value, size_t count,
                           CUstream stream);
 
-// ---- kernels of modules ------------------------------------------------------------------------
+// ---- kernels -----------------------------------------------------------------------------------
+
+// Loads the library for the calling thread's device, if it was not. A module can be used for nothing
+// else here.
+CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library);
+
+// The kernel of the calling thread's device.
+CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel);
+// A launch does the same. Nothing has to be moved for it here: the device notes it, so that code
+// for a GPU can be tested, where loading may wait for the device.
+CUresult cuFuncLoad(CUfunction function);
+CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction function);
 
 // The name stays until the module is unloaded.
 CUresult cuKernelGetName(const char** name, CUkernel kernel);

@@ -276,7 +276,7 @@ LoadedModule::LoadedModule(const ImageView& image, Device& device)
 }
 
 LoadedModule::~LoadedModule() {
-  for (const KernelDescriptor& kernel : kernels_) device_.forget_dynamic_shared_limit(kernel);
+  for (const KernelDescriptor& kernel : kernels_) device_.forget(kernel);
   device_.memory().discharge(charged_);
 }
 

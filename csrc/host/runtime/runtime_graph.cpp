@@ -52,6 +52,7 @@ cudaError_t find_information(cudaStream_t handle, CaptureInformation& informatio
   const cudaError_t status = find_stream(handle, stream);
   if (status != cudaSuccess) return status;
   StreamCaptures& captures = StreamCaptures::instance();
+  if (!captures.any()) return cudaSuccess;
   const Device& device = stream->device();
   if (device.is_legacy_stream(*stream)) return captures.legacy_status(device, false);
   information = captures.information(*stream);
@@ -86,6 +87,9 @@ cudaError_t instantiate(cudaGraphExec_t* executable, cudaGraph_t handle, unsigne
   if (graph == nullptr || executable == nullptr) return cudaErrorInvalidValue;
   if ((flags & ~known_instantiate_flags) != 0) return cudaErrorInvalidValue;
   if ((flags & cudaGraphInstantiateFlagDeviceLaunch) != 0) return cudaErrorNotSupported;
+  // It takes memory of the device, as an allocation does.
+  const cudaError_t forbidden = capture_forbids();
+  if (forbidden != cudaSuccess) return forbidden;
   auto made = std::make_shared<ExecutableGraph>(*graph);
   *executable = reinterpret_cast<cudaGraphExec_t>(live_executable_graphs().insert(std::move(made)));
   return cudaSuccess;
@@ -97,8 +101,32 @@ cudaError_t launch(cudaGraphExec_t handle, cudaStream_t stream_handle) {
   std::shared_ptr<Stream> stream;
   const cudaError_t status = find_stream_for_work(stream_handle, stream);
   if (status != cudaSuccess) return status;
-  if (is_captured(*stream)) return capture_node(*stream, {nullptr, graph->as_child()});
+  if (is_captured(*stream)) return refuse_node(*stream);
   return graph->launch(stream);
+}
+
+cudaError_t add_child(cudaGraphNode_t* node, cudaGraph_t handle, const cudaGraphNode_t* before,
+                      std::size_t count, cudaGraph_t child_handle) {
+  const auto graph = find_graph(handle);
+  const auto child = find_graph(child_handle);
+  if (graph == nullptr || child == nullptr || graph == child || node == nullptr ||
+      (before == nullptr && count != 0)) {
+    return cudaErrorInvalidValue;
+  }
+  return StreamCaptures::instance().add_child(*graph, before, count,
+                                              ExecutableGraph(*child).as_child(), *node);
+}
+
+cudaError_t update_dependencies(cudaStream_t handle, const cudaGraphNode_t* nodes,
+                                std::size_t count, unsigned flags) {
+  if ((nodes == nullptr && count != 0) || flags > cudaStreamSetCaptureDependencies) {
+    return cudaErrorInvalidValue;
+  }
+  std::shared_ptr<Stream> stream;
+  const cudaError_t status = find_stream(handle, stream);
+  if (status != cudaSuccess) return status;
+  return StreamCaptures::instance().update(*stream, nodes, count,
+                                           flags == cudaStreamSetCaptureDependencies);
 }
 
 }  // namespace
@@ -143,6 +171,13 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
   });
 }
 
+// The edges of work are all alike here.
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* nodes,
+                                                const cudaGraphEdgeData*, size_t count,
+                                                unsigned int flags) {
+  return api_call([&] { return update_dependencies(stream, nodes, count, flags); });
+}
+
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   return api_call([&] {
     if (mode == nullptr || !is_mode(*mode)) return cudaErrorInvalidValue;
@@ -153,6 +188,12 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
   return api_call([&] { return list_nodes(graph, nodes, count); });
+}
+
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                       const cudaGraphNode_t* dependencies, size_t count,
+                                       cudaGraph_t child) {
+  return api_call([&] { return add_child(node, graph, dependencies, count, child); });
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {

@@ -179,6 +179,7 @@ cudaError_t launch(const void* function, const dim3& grid, const dim3& block, vo
     status = check_cooperation(*device, request);
     if (status != cudaSuccess) return status;
   }
+  device->load(*kernel.descriptor);
   if (is_captured(*stream)) return capture_launch(*stream, function, std::move(request), kind);
   return enqueue(stream, std::move(request), kind);
 }

@@ -156,19 +156,25 @@ cudaError_t find_kernel_named(cudaKernel_t& kernel, cudaLibrary_t handle, const 
   return cudaErrorSymbolNotFound;
 }
 
-cudaError_t find_global(void** address, std::size_t* bytes, cudaLibrary_t handle,
-                        const char* name) {
+// The library's module on the calling thread's device.
+cudaError_t find_module(std::shared_ptr<LoadedModule>& module, cudaLibrary_t handle) {
   const std::shared_ptr<ModuleLibrary> library = LoadedLibraries::instance().find(handle);
   if (library == nullptr) return cudaErrorInvalidResourceHandle;
   Device* const device = current_device();
   if (device == nullptr) return cudaErrorNoDevice;
-  std::shared_ptr<LoadedModule> module;
   try {
     module = library->on(*device);
   } catch (const ImageError& error) {
     return error.code();
   }
-  if (module == nullptr) return cudaErrorInvalidResourceHandle;
+  return module == nullptr ? cudaErrorInvalidResourceHandle : cudaSuccess;
+}
+
+cudaError_t find_global(void** address, std::size_t* bytes, cudaLibrary_t handle,
+                        const char* name) {
+  std::shared_ptr<LoadedModule> module;
+  const cudaError_t status = find_module(module, handle);
+  if (status != cudaSuccess) return status;
   for (const ModuleVariable& variable : module->variables()) {
     if (std::strcmp(variable.name, name) != 0) continue;
     if (address != nullptr) *address = reinterpret_cast<void*>(variable.address);
@@ -315,6 +321,16 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   });
 }
 
+cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* function) {
+  return api_call([&] {
+    return with_kernel(function, [&](const KernelDescriptor&, Device&) {
+      if (kernel == nullptr) return cudaErrorInvalidValue;
+      *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(function));
+      return cudaSuccess;
+    });
+  });
+}
+
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
   return api_call([&] {
     return with_kernel(function, [&](const KernelDescriptor& kernel, Device& device) {
@@ -332,6 +348,48 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
       *blocks = resident_blocks(device, kernel, block_threads, dynamic_shared_bytes);
       return cudaSuccess;
     });
+  });
+}
+
+CUresult cuLibraryGetModule(CUmodule* module, CUlibrary handle) {
+  return driver_call([&] {
+    if (module == nullptr) return cudaErrorInvalidValue;
+    std::shared_ptr<LoadedModule> loaded;
+    const cudaError_t status = find_module(loaded, handle);
+    if (status == cudaSuccess) *module = reinterpret_cast<CUmodule>(loaded.get());
+    return status;
+  });
+}
+
+CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
+  return driver_call([&] {
+    return for_driver(with_kernel(kernel, [&](const KernelDescriptor&, Device&) {
+      if (function == nullptr) return cudaErrorInvalidValue;
+      // The kernel's own handle: what is done with it concerns the calling thread's device.
+      *function = reinterpret_cast<CUfunction>(kernel);
+      return cudaSuccess;
+    }));
+  });
+}
+
+CUresult cuFuncLoad(CUfunction function) {
+  return driver_call([&] {
+    return for_driver(with_kernel(function, [&](const KernelDescriptor& kernel, Device& device) {
+      const cudaError_t forbidden = capture_forbids();
+      if (forbidden == cudaSuccess) device.load(kernel);
+      return forbidden;
+    }));
+  });
+}
+
+CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction function) {
+  return driver_call([&] {
+    return for_driver(with_kernel(function, [&](const KernelDescriptor& kernel, Device& device) {
+      if (state == nullptr) return cudaErrorInvalidValue;
+      *state = device.is_loaded(kernel) ? CU_FUNCTION_LOADING_STATE_LOADED
+                                        : CU_FUNCTION_LOADING_STATE_UNLOADED;
+      return cudaSuccess;
+    }));
   });
 }
 

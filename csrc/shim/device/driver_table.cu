@@ -21,8 +21,12 @@ const DriverTable& driver_table() {
       &cuMemMap,
       &cuMemUnmap,
       &cuMemSetAccess,
+      &cuLibraryGetModule,
       &cuKernelGetName,
       &cuKernelGetParamInfo,
+      &cuKernelGetFunction,
+      &cuFuncLoad,
+      &cuFuncIsLoaded,
   };
   return table;
 }
@@ -69,8 +73,12 @@ DriverTable filled_from_driver() {
   find_function(get_address, "cuMemMap", 10020, table.mem_map);
   find_function(get_address, "cuMemUnmap", 10020, table.mem_unmap);
   find_function(get_address, "cuMemSetAccess", 10020, table.mem_set_access);
+  find_function(get_address, "cuLibraryGetModule", 12000, table.library_get_module);
   find_function(get_address, "cuKernelGetName", 12030, table.kernel_get_name);
   find_function(get_address, "cuKernelGetParamInfo", 12040, table.kernel_get_param_info);
+  find_function(get_address, "cuKernelGetFunction", 12000, table.kernel_get_function);
+  find_function(get_address, "cuFuncLoad", 12040, table.function_load);
+  find_function(get_address, "cuFuncIsLoaded", 12040, table.function_is_loaded);
   return table;
 }
 

@@ -30,9 +30,19 @@ struct DriverTable {
   CUresult (*mem_unmap)(CUdeviceptr address, size_t bytes) = nullptr;
   CUresult (*mem_set_access)(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* accesses,
                              size_t count) = nullptr;
+  CUresult (*library_get_module)(CUmodule* module, CUlibrary library) = nullptr;
   CUresult (*kernel_get_name)(const char** name, CUkernel kernel) = nullptr;
   CUresult (*kernel_get_param_info)(CUkernel kernel, size_t index, size_t* offset,
                                     size_t* bytes) = nullptr;
+  CUresult (*kernel_get_function)(CUfunction* function, CUkernel kernel) = nullptr;
+  CUresult (*function_load)(CUfunction function) = nullptr;
+  CUresult (*function_is_loaded)(CUfunctionLoadingState* state, CUfunction function) = nullptr;
+
+  // The functions for loading kernels came with CUDA 12.4.
+  bool has_kernel_loading() const {
+    return kernel_get_function != nullptr && function_load != nullptr &&
+           function_is_loaded != nullptr;
+  }
 
   // The functions of virtual memory management came with one version of the driver.
   bool has_virtual_memory() const {

@@ -196,7 +196,40 @@ int32_t gs_kernel_launch(void) {
   });
 }
 
-// ---- attributes --------------------------------------------------------------------------------
+// ---- loading and attributes --------------------------------------------------------------------
+
+namespace {
+
+// Calls body with the kernel as the driver has it, and its device current.
+template <class Body>
+void with_driver_kernel(int32_t id, int32_t device, const Body& body) {
+  with_kernel(id, device, [&](const Launchable& kernel) {
+    make_current(device);
+    cudaKernel_t found = static_cast<cudaKernel_t>(const_cast<void*>(kernel.function));
+    if (is_built_in(id)) GS_CALL(cudaGetKernel, &found, kernel.function);
+    body(found);
+  });
+}
+
+}  // namespace
+
+int32_t gs_kernel_load(int32_t device, int32_t kernel) {
+  return guarded([&] {
+    with_driver_kernel(kernel, device, [](cudaKernel_t loaded) {
+      const RelaxedCapture relaxed;
+      load_kernel(loaded);
+    });
+  });
+}
+
+int32_t gs_kernel_loaded(int32_t device, int32_t kernel, double* result) {
+  return guarded([&] {
+    require(result != nullptr, GS_ERROR_ARGUMENT);
+    with_driver_kernel(kernel, device,
+                       [&](cudaKernel_t asked) { result[0] = is_kernel_loaded(asked) ? 1 : 0; });
+  });
+}
+
 int32_t gs_kernel_attributes(int32_t device, int32_t kernel, double* result) {
   return guarded([&] {
     require(result != nullptr, GS_ERROR_ARGUMENT);

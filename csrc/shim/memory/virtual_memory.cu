@@ -102,6 +102,7 @@ class Mapping {
   }
 
   void complete() {
+    if (range_.bytes > piece_bytes_) require_free_memory();
     while (mapped_bytes_ < range_.bytes) {
       map_piece(std::min(piece_bytes_, range_.bytes - mapped_bytes_));
     }
@@ -110,6 +111,14 @@ class Mapping {
   }
 
  private:
+  // Otherwise a mapping that cannot succeed would first take nearly all memory from everyone else.
+  void require_free_memory() const {
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    GS_CALL(cudaMemGetInfo, &free_bytes, &total_bytes);
+    if (range_.bytes > free_bytes) fail_call(CallKind::cuMemCreate, cudaErrorMemoryAllocation);
+  }
+
   void map_piece(uint64_t bytes) {
     const CUmemAllocationProp properties = properties_of_memory(device_);
     CUmemGenericAllocationHandle handle = 0;

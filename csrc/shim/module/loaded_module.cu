@@ -165,18 +165,29 @@ std::vector<cudaKernel_t> kernels_of(cudaLibrary_t library) {
   return kernels;
 }
 
-// With lazy loading, CUDA's default, PTX is compiled when something of it is first needed. That is
-// to be now, where waiting is allowed and the log is read.
-void compile(cudaLibrary_t library) {
+CUfunction function_of(cudaKernel_t kernel) {
+  CUfunction function = nullptr;
+  call(CallKind::cuKernelGetFunction,
+       [&] { return driver_table().kernel_get_function(&function, kernel); });
+  return function;
+}
+
+// With lazy loading, CUDA's default, PTX is compiled and kernels are loaded when they are first
+// needed. That is to be now, where waiting is allowed and the log is read.
+void load_kernels(cudaLibrary_t library) {
+  // A module without kernels is compiled as well, and a damaged one found out.
+  if (driver_table().library_get_module != nullptr) {
+    CUmodule module = nullptr;
+    call(CallKind::cuLibraryGetModule,
+         [&] { return driver_table().library_get_module(&module, library); });
+  }
   std::vector<cudaKernel_t> kernels;
   try {
     kernels = kernels_of(library);
   } catch (const Failure& failure) {
     if (failure.status != GS_ERROR_UNSUPPORTED) throw;
   }
-  if (kernels.empty()) return;
-  cudaFuncAttributes attributes = {};
-  GS_CALL(cudaFuncGetAttributes, &attributes, static_cast<const void*>(kernels.front()));
+  for (const cudaKernel_t kernel : kernels) load_kernel(kernel);
 }
 
 std::string name_of(cudaKernel_t kernel) {
@@ -194,6 +205,25 @@ void require_found(CallKind kind, int32_t status) {
 }
 
 }  // namespace
+
+void load_kernel(cudaKernel_t kernel) {
+  if (driver_table().has_kernel_loading()) {
+    const CUfunction function = function_of(kernel);
+    call(CallKind::cuFuncLoad, [&] { return driver_table().function_load(function); });
+  } else {
+    cudaFuncAttributes attributes = {};
+    GS_CALL(cudaFuncGetAttributes, &attributes, static_cast<const void*>(kernel));
+  }
+}
+
+bool is_kernel_loaded(cudaKernel_t kernel) {
+  require(driver_table().has_kernel_loading(), GS_ERROR_UNSUPPORTED);
+  const CUfunction function = function_of(kernel);
+  CUfunctionLoadingState state = CU_FUNCTION_LOADING_STATE_UNLOADED;
+  call(CallKind::cuFuncIsLoaded,
+       [&] { return driver_table().function_is_loaded(&state, function); });
+  return state == CU_FUNCTION_LOADING_STATE_LOADED;
+}
 
 // The log of the driver's compiler, or of the loader of the host device: as much as fits, and a
 // NUL. The driver may use these buffers until the library is unloaded.
@@ -254,7 +284,7 @@ void LoadedModule::load() {
   cudaLibrary_t library = nullptr;
   try {
     library = jit_log_->load(image_);
-    compile(library);
+    load_kernels(library);
   } catch (...) {
     set_log(jit_log_->text());
     if (library != nullptr) GS_ATTEMPT(cudaLibraryUnload, library);

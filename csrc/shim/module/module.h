@@ -96,6 +96,13 @@ class LoadedModule {
   std::vector<LaunchableKernel> kernels_;
 };
 
+// Loads a kernel for the current device, which may wait for all work of the device: CUDA would do so
+// at the first launch. Drivers before CUDA 12.4 load it when its attributes are read.
+void load_kernel(cudaKernel_t kernel);
+
+// Throws GS_ERROR_UNSUPPORTED if the driver does not tell.
+bool is_kernel_loaded(cudaKernel_t kernel);
+
 // For launches with certain parameters, which are the module's to keep.
 struct ModuleKernel {
   int device = no_device;
@@ -106,11 +113,13 @@ struct ModuleKernel {
 
 extern HandleTable<ModuleKernel> module_kernels;
 
-// Calls body with the kernel of this id, which lives until body returns. Ids of built-in kernels
-// count from 1 and stay far below the least handle.
+// Ids of built-in kernels count from 1 and stay far below the least handle.
+inline bool is_built_in(int32_t id) { return id < HandleTable<ModuleKernel>::min_handle; }
+
+// Calls body with the kernel of this id, which lives until body returns.
 template <class Body>
 void with_kernel(int32_t id, int device, const Body& body) {
-  if (id < HandleTable<ModuleKernel>::min_handle) {
+  if (is_built_in(id)) {
     body(kernel_of(id).launchable());
     return;
   }

@@ -2,6 +2,7 @@
 #include "shim/stream/stream.h"
 
 #include <mutex>
+#include <utility>
 
 #include "shim/block.h"
 
@@ -9,8 +10,12 @@ namespace gridstride {
 
 HandleTable<Graph> graphs;
 
-void Graph::end() const {
+void Graph::end() {
   make_current(device);
+  const RelaxedCapture relaxed;
+  // A step that is done is not repeated when the other has failed.
+  if (graph != nullptr) GS_CALL(cudaGraphDestroy, graph);
+  graph = nullptr;
   GS_CALL(cudaGraphExecDestroy, executable);
 }
 
@@ -25,7 +30,7 @@ std::mutex& launch_lock_of(int32_t graph) {
   return launch_locks[static_cast<uint32_t>(graph) % launch_lock_count];
 }
 
-// The end of a capture, and the graph that it gives. Only the graph's executable form is kept.
+// The end of a capture, and the graph that it gives.
 class CapturedGraph {
  public:
   explicit CapturedGraph(cudaStream_t stream) : stream_(stream) {}
@@ -47,17 +52,16 @@ class CapturedGraph {
     return count;
   }
 
-  // Not cudaGraphInstantiate: CUDA 11 declares it with other parameters.
+  // Not cudaGraphInstantiate: CUDA 11 declares it with other parameters. It takes memory, which a
+  // capture that this one lies within would forbid.
   cudaGraphExec_t instantiate() const {
+    const RelaxedCapture relaxed;
     cudaGraphExec_t executable = nullptr;
     GS_CALL(cudaGraphInstantiateWithFlags, &executable, graph_, 0ull);
     return executable;
   }
 
-  void destroy() {
-    GS_CALL(cudaGraphDestroy, graph_);
-    graph_ = nullptr;
-  }
+  cudaGraph_t release() { return std::exchange(graph_, nullptr); }
 
  private:
   // Where something failed before the capture could end, the stream is still captured: nothing
@@ -74,6 +78,47 @@ class CapturedGraph {
   bool ended_ = false;
   cudaGraph_t graph_ = nullptr;
 };
+
+// Where the work of a captured stream goes: into a graph, behind these of its nodes.
+struct CapturePoint {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  cudaGraph_t graph = nullptr;
+  const cudaGraphNode_t* nodes = nullptr;
+  size_t count = 0;
+};
+
+CapturePoint capture_point(cudaStream_t stream) {
+  CapturePoint found;
+  call(CallKind::cudaStreamGetCaptureInfo, [&] {
+#if CUDART_VERSION >= 13000
+    return cudaStreamGetCaptureInfo(stream, &found.status, nullptr, &found.graph, &found.nodes,
+                                    nullptr, &found.count);
+#else
+    return cudaStreamGetCaptureInfo_v2(stream, &found.status, nullptr, &found.graph, &found.nodes,
+                                       &found.count);
+#endif
+  });
+  return found;
+}
+
+void continue_behind(cudaStream_t stream, cudaGraphNode_t node) {
+  call(CallKind::cudaStreamUpdateCaptureDependencies, [&] {
+#if CUDART_VERSION >= 13000
+    return cudaStreamUpdateCaptureDependencies(stream, &node, nullptr, 1,
+                                               cudaStreamSetCaptureDependencies);
+#else
+    return cudaStreamUpdateCaptureDependencies(stream, &node, 1, cudaStreamSetCaptureDependencies);
+#endif
+  });
+}
+
+// CUDA launches no graph into a captured stream. The graph becomes a node of the captured one.
+void add_to_capture(cudaStream_t stream, const CapturePoint& point, cudaGraph_t child) {
+  require(point.status == cudaStreamCaptureStatusActive, cudaErrorStreamCaptureInvalidated);
+  cudaGraphNode_t node = nullptr;
+  GS_CALL(cudaGraphAddChildGraphNode, &node, point.graph, point.nodes, point.count, child);
+  continue_behind(stream, node);
+}
 
 }  // namespace
 
@@ -102,12 +147,7 @@ int32_t gs_stream_capture_end(int32_t stream, double* result) {
     made->device = used->device;
     made->node_count = captured.node_count();
     made->executable = captured.instantiate();
-    try {
-      captured.destroy();
-    } catch (...) {
-      made->end();
-      throw;
-    }
+    made->graph = captured.release();
     result[0] = made.publish();
   });
 }
@@ -135,8 +175,13 @@ int32_t gs_graph_launch(void) {
     const int32_t handle = in.handle(0);
     const GraphUse graph = graphs.use(handle);
     make_current(stream->device);
+    const CapturePoint point = capture_point(stream->stream);
     const std::lock_guard<std::mutex> lock(launch_lock_of(handle));
-    GS_CALL(cudaGraphLaunch, graph->executable, stream->stream);
+    if (point.status == cudaStreamCaptureStatusNone) {
+      GS_CALL(cudaGraphLaunch, graph->executable, stream->stream);
+    } else {
+      add_to_capture(stream->stream, point, graph->graph);
+    }
   });
 }
 

@@ -52,13 +52,14 @@ using EventUse = HandleTable<Event>::Use;
 
 extern HandleTable<Event> events;
 
-// A captured graph that is ready to be launched.
+// A captured graph, to become part of others, and its executable form, to be launched.
 struct Graph {
   int device = no_device;  // that of the stream it was captured on
+  cudaGraph_t graph = nullptr;
   cudaGraphExec_t executable = nullptr;
   uint64_t node_count = 0;
 
-  void end() const;
+  void end();
 };
 
 using GraphUse = HandleTable<Graph>::Use;

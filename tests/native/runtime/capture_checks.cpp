@@ -87,6 +87,17 @@ cudaError_t allocate(Bench&) {
   return status;
 }
 
+cudaError_t instantiate(Bench& bench) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  REQUIRE(cudaStreamBeginCapture(bench.other, cudaStreamCaptureModeRelaxed));
+  REQUIRE(cudaStreamEndCapture(bench.other, &graph));
+  const cudaError_t status = cudaGraphInstantiate(&executable, graph);
+  if (executable != nullptr) REQUIRE(cudaGraphExecDestroy(executable));
+  REQUIRE(cudaGraphDestroy(graph));
+  return status;
+}
+
 cudaError_t query_uncaptured_event(Bench& bench) { return cudaEventQuery(bench.early); }
 
 void check_forbidden_waiting() {
@@ -117,6 +128,23 @@ void check_forbidden_waiting() {
         },
         mode);
     check_spoils(
+        "launches of graphs", unsupported,
+        [](Bench& bench) {
+          cudaGraph_t graph = nullptr;
+          cudaGraphExec_t executable = nullptr;
+          REQUIRE(cudaStreamBeginCapture(bench.other, cudaStreamCaptureModeRelaxed));
+          REQUIRE(cudaStreamEndCapture(bench.other, &graph));
+          cudaStreamCaptureMode relaxed = cudaStreamCaptureModeRelaxed;
+          REQUIRE(cudaThreadExchangeStreamCaptureMode(&relaxed));
+          REQUIRE(cudaGraphInstantiate(&executable, graph));
+          REQUIRE(cudaThreadExchangeStreamCaptureMode(&relaxed));
+          const cudaError_t launched = cudaGraphLaunch(executable, bench.stream);
+          REQUIRE(cudaGraphExecDestroy(executable));
+          REQUIRE(cudaGraphDestroy(graph));
+          return launched;
+        },
+        mode);
+    check_spoils(
         "copies of pageable memory", unsupported,
         [](Bench& bench) {
           int local = 0;
@@ -134,6 +162,7 @@ void check_unsafe_calls() {
   static int registered[1024];
   const Call calls[] = {
       {"allocating", allocate},
+      {"making a graph ready to be launched", instantiate},
       {"freeing",
        [](Bench& bench) {
          const cudaError_t status = cudaFree(bench.memory);
@@ -253,6 +282,25 @@ void check_joining() {
   REQUIRE(bench.work(bench.other));
   CHECK_STATUS(bench.end(), cudaErrorStreamCaptureUnjoined, "but not before all work has joined");
   CHECK(bench.status(bench.other) == cudaStreamCaptureStatusNone, "the other stream is left, too");
+
+  REQUIRE(cudaStreamBeginCapture(bench.stream, cudaStreamCaptureModeThreadLocal));
+  REQUIRE(cudaEventRecord(bench.early, bench.stream));
+  REQUIRE(cudaStreamWaitEvent(bench.other, bench.early));
+  CHECK_STATUS(bench.end(), cudaErrorStreamCaptureUnjoined, "nor before streams without work have");
+
+  cudaStream_t third = nullptr;
+  REQUIRE(cudaStreamCreateWithFlags(&third, cudaStreamNonBlocking));
+  REQUIRE(cudaStreamBeginCapture(bench.stream, cudaStreamCaptureModeThreadLocal));
+  const auto wait = [&](cudaStream_t waiting, cudaStream_t awaited) {
+    REQUIRE(cudaEventRecord(bench.early, awaited));
+    REQUIRE(cudaStreamWaitEvent(waiting, bench.early));
+  };
+  wait(bench.other, bench.stream);
+  wait(third, bench.other);
+  wait(bench.other, third);
+  wait(bench.stream, bench.other);
+  CHECK_STATUS(bench.end(), cudaSuccess, "a stream joins through another one as well");
+  REQUIRE(cudaStreamDestroy(third));
 
   REQUIRE(cudaStreamBeginCapture(bench.stream, cudaStreamCaptureModeThreadLocal));
   REQUIRE(cudaEventRecord(bench.early, bench.stream));

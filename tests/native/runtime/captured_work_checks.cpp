@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "check.h"
+#include "graph_child.h"
 #include "suites.h"
 
 namespace runtime_test {
@@ -45,7 +46,8 @@ class CapturedWork {
 
   ~CapturedWork() {
     REQUIRE(cudaDeviceSynchronize());
-    for (const cudaGraphExec_t graph : graphs_) REQUIRE(cudaGraphExecDestroy(graph));
+    for (const cudaGraphExec_t graph : executables_) REQUIRE(cudaGraphExecDestroy(graph));
+    for (const cudaGraph_t graph : graphs_) REQUIRE(cudaGraphDestroy(graph));
     for (const cudaEvent_t event : events_) REQUIRE(cudaEventDestroy(event));
     for (const cudaStream_t stream : streams_) REQUIRE(cudaStreamDestroy(stream));
     REQUIRE(cudaFree(values_));
@@ -70,9 +72,9 @@ class CapturedWork {
     cudaGraph_t graph = nullptr;
     REQUIRE(cudaSetDevice(first_device));
     REQUIRE(cudaStreamEndCapture(streams_[0], &graph));
-    graphs_.emplace_back();
-    REQUIRE(cudaGraphInstantiate(&graphs_.back(), graph));
-    REQUIRE(cudaGraphDestroy(graph));
+    graphs_.push_back(graph);
+    executables_.emplace_back();
+    REQUIRE(cudaGraphInstantiate(&executables_.back(), graph));
     steps_.push_back(std::move(all));
   }
 
@@ -84,7 +86,7 @@ class CapturedWork {
       const std::size_t stream = below(stream_count);
       REQUIRE(cudaSetDevice(device_of(stream)));
       if (last != nullptr) wait_for(stream, last);
-      REQUIRE(cudaGraphLaunch(graphs_[graph], streams_[stream]));
+      REQUIRE(cudaGraphLaunch(executables_[graph], streams_[stream]));
       last = record(stream);
       for (const Step& step : steps_[graph]) {
         model_[step.destination] = model_[step.destination] * 31 + model_[step.source] + step.seed;
@@ -137,7 +139,7 @@ class CapturedWork {
       for (const cudaEvent_t reader : read_[value]) wait_for(stream, reader);
       read_[value].clear();
     }
-    REQUIRE(cudaGraphLaunch(graphs_[child], streams_[stream]));
+    runtime_test::add_child(streams_[stream], graphs_[child]);
     written_.fill(record(stream));
     all.insert(all.end(), steps_[child].begin(), steps_[child].end());
   }
@@ -162,7 +164,8 @@ class CapturedWork {
   std::array<cudaEvent_t, value_count> written_{};
   std::array<std::vector<cudaEvent_t>, value_count> read_;
   std::vector<cudaEvent_t> events_;
-  std::vector<cudaGraphExec_t> graphs_;
+  std::vector<cudaGraph_t> graphs_;
+  std::vector<cudaGraphExec_t> executables_;
   std::vector<std::vector<Step>> steps_;
 };
 

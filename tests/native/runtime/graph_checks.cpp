@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "gate.h"
+#include "graph_child.h"
 #include "host/device/device.h"
 #include "suites.h"
 
@@ -56,17 +57,24 @@ int read(const int* value) {
   return result;
 }
 
-// What body gives the stream, ready to be launched.
+// What body gives the stream.
 template <typename Body>
-cudaGraphExec_t capture(cudaStream_t stream, std::size_t expected_nodes, Body body) {
+cudaGraph_t capture_graph(cudaStream_t stream, std::size_t expected_nodes, Body body) {
   cudaGraph_t graph = nullptr;
-  cudaGraphExec_t executable = nullptr;
   std::size_t nodes = 0;
   REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   body();
   REQUIRE(cudaStreamEndCapture(stream, &graph));
   REQUIRE(cudaGraphGetNodes(graph, nullptr, &nodes));
   CHECK(nodes == expected_nodes, "a graph has " + std::to_string(expected_nodes) + " nodes");
+  return graph;
+}
+
+// The same, ready to be launched.
+template <typename Body>
+cudaGraphExec_t capture(cudaStream_t stream, std::size_t expected_nodes, Body body) {
+  const cudaGraph_t graph = capture_graph(stream, expected_nodes, body);
+  cudaGraphExec_t executable = nullptr;
   REQUIRE(cudaGraphInstantiateWithFlags(&executable, graph, 0));
   REQUIRE(cudaGraphDestroy(graph));
   return executable;
@@ -197,42 +205,117 @@ void check_two_devices() {
   REQUIRE(cudaFree(there));
 }
 
-// A graph with branches, launched within the capture of another.
+// A graph with branches, as a part of others.
 void check_children() {
   int* const values = make_values(2);
   const cudaStream_t stream = make_stream();
   const cudaStream_t side = make_stream();
-  const cudaGraphExec_t empty = capture(stream, 0, [] {});
-  const cudaGraphExec_t child = capture(stream, 3, [&] {
+  const cudaGraph_t empty = capture_graph(stream, 0, [] {});
+  const cudaGraph_t child = capture_graph(stream, 3, [&] {
     fork(stream, {side});
     REQUIRE(launch_add(values, 1, stream));
     REQUIRE(launch_add(values + 1, 2, side));
     fork(side, {stream});
     REQUIRE(cudaMemcpyAsync(values + 1, values, 4, cudaMemcpyDeviceToDevice, stream));
   });
-  const cudaGraphExec_t parent = capture(stream, 5, [&] {
-    REQUIRE(cudaGraphLaunch(child, stream));
-    REQUIRE(cudaGraphLaunch(empty, stream));
+  const cudaGraph_t parent = capture_graph(stream, 5, [&] {
+    add_child(stream, child);
+    add_child(stream, empty);
     REQUIRE(launch_add(values + 1, 40, stream));
     REQUIRE(cudaMemcpyAsync(values, values + 1, 4, cudaMemcpyDeviceToDevice, stream));
-    REQUIRE(cudaGraphLaunch(child, stream));
+    add_child(stream, child);
   });
-  REQUIRE(cudaGraphExecDestroy(child));
-  REQUIRE(cudaGraphLaunch(parent, stream));
-  REQUIRE(cudaGraphLaunch(empty, stream));
+  REQUIRE(cudaGraphDestroy(child));
+  cudaGraphExec_t executable = nullptr;
+  REQUIRE(cudaGraphInstantiate(&executable, parent));
+  REQUIRE(cudaGraphLaunch(executable, stream));
   REQUIRE(cudaStreamSynchronize(stream));
+  REQUIRE(cudaGraphExecDestroy(executable));
   CHECK(read(values) == 42 && read(values + 1) == 42, "a graph can be part of another");
-  const cudaGraphExec_t grandparent =
-      capture(side, 1, [&] { REQUIRE(cudaGraphLaunch(parent, side)); });
-  REQUIRE(cudaGraphExecDestroy(parent));
+  const cudaGraphExec_t grandparent = capture(side, 1, [&] { add_child(side, parent); });
+  REQUIRE(cudaGraphDestroy(parent));
   REQUIRE(cudaGraphLaunch(grandparent, stream));
   REQUIRE(cudaStreamSynchronize(stream));
   CHECK(read(values) == 84, "and that of a third, also when the others are destroyed");
   REQUIRE(cudaGraphExecDestroy(grandparent));
-  REQUIRE(cudaGraphExecDestroy(empty));
+  REQUIRE(cudaGraphDestroy(empty));
   REQUIRE(cudaStreamDestroy(stream));
   REQUIRE(cudaStreamDestroy(side));
   REQUIRE(cudaFree(values));
+}
+
+// Children of two captured streams, and a child of a graph that is not captured any more.
+void check_children_of_branches() {
+  if (std::thread::hardware_concurrency() < 2) return;
+  int* const met = make_values(2);
+  std::atomic<int> arrived{0};
+  const cudaStream_t stream = make_stream();
+  const cudaStream_t side = make_stream();
+  const void* const kernel = kernel_descriptor<&meet>("meet");
+  const auto child_of = [&](int* result) {
+    return capture_graph(stream, 1, [&] { REQUIRE(launch(kernel, stream, &arrived, result)); });
+  };
+  const cudaGraph_t here = child_of(met);
+  const cudaGraph_t there = child_of(met + 1);
+  const cudaGraphExec_t both = capture(stream, 3, [&] {
+    REQUIRE(cudaMemsetAsync(met, 0, 8, stream));
+    fork(stream, {side});
+    add_child(stream, here);
+    add_child(side, there);
+    fork(side, {stream});
+  });
+  REQUIRE(cudaGraphLaunch(both, stream));
+  REQUIRE(cudaStreamSynchronize(stream));
+  CHECK(read(met) == 1 && read(met + 1) == 1, "children of two streams run side by side");
+  arrived = 1;
+  REQUIRE(cudaMemset(met, 0, 8));
+  cudaGraphNode_t node = nullptr;
+  cudaGraphExec_t later = nullptr;
+  CHECK_STATUS(cudaGraphAddChildGraphNode(&node, here, nullptr, 0, there), cudaSuccess,
+               "a graph takes children after its capture");
+  REQUIRE(cudaGraphInstantiate(&later, here));
+  REQUIRE(cudaGraphLaunch(later, stream));
+  REQUIRE(cudaStreamSynchronize(stream));
+  CHECK(read(met) == 1 && read(met + 1) == 1, "and runs them");
+  for (const cudaGraphExec_t each : {both, later}) REQUIRE(cudaGraphExecDestroy(each));
+  for (const cudaGraph_t each : {here, there}) REQUIRE(cudaGraphDestroy(each));
+  for (const cudaStream_t each : {stream, side}) REQUIRE(cudaStreamDestroy(each));
+  REQUIRE(cudaFree(met));
+}
+
+void check_child_arguments() {
+  const cudaStream_t stream = make_stream();
+  const cudaGraph_t one = capture_graph(stream, 1, [&] {
+    REQUIRE(cudaLaunchHostFunc(
+        stream, [](void*) {}, nullptr));
+  });
+  const cudaGraph_t other = capture_graph(stream, 0, [] {});
+  cudaGraphNode_t node = nullptr;
+  cudaGraphNode_t of_one = nullptr;
+  std::size_t count = 1;
+  REQUIRE(cudaGraphGetNodes(one, &of_one, &count));
+  const cudaError_t invalid = cudaErrorInvalidValue;
+  CHECK_STATUS(cudaGraphAddChildGraphNode(&node, one, nullptr, 0, one), invalid,
+               "no graph is its own child");
+  CHECK_STATUS(cudaGraphAddChildGraphNode(nullptr, one, nullptr, 0, other), invalid,
+               "a child needs a place for its node");
+  CHECK_STATUS(cudaGraphAddChildGraphNode(&node, one, nullptr, 1, other), invalid,
+               "nodes before it if there are some");
+  CHECK_STATUS(cudaGraphAddChildGraphNode(&node, other, &of_one, 1, one), invalid,
+               "which are nodes of the graph");
+  CHECK_STATUS(cudaGraphAddChildGraphNode(&node, one, &of_one, 1, other), cudaSuccess,
+               "such as this one");
+  CHECK_STATUS(cudaStreamUpdateCaptureDependencies(stream, &node, nullptr, 1, 0),
+               cudaErrorIllegalState, "streams that are not captured come after no nodes");
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  CHECK_STATUS(cudaStreamUpdateCaptureDependencies(stream, &node, nullptr, 1, 0), invalid,
+               "captured ones after none of another graph");
+  CHECK_STATUS(cudaStreamUpdateCaptureDependencies(stream, nullptr, nullptr, 0, 2), invalid,
+               "flags are checked");
+  cudaGraph_t ended = nullptr;
+  REQUIRE(cudaStreamEndCapture(stream, &ended));
+  for (const cudaGraph_t each : {one, other, ended}) REQUIRE(cudaGraphDestroy(each));
+  REQUIRE(cudaStreamDestroy(stream));
 }
 
 void check_long_graph() {
@@ -303,6 +386,8 @@ void check_graphs() {
   check_branches();
   check_two_devices();
   check_children();
+  check_children_of_branches();
+  check_child_arguments();
   check_long_graph();
   check_arguments();
 }

@@ -101,6 +101,23 @@ struct Bench {
     const int32_t destroyed = make_and_end(0, gs.gs_graph_destroy);
     return queried != 0 ? queried : launched != 0 ? launched : destroyed;
   }
+  // Launches a graph into a capture.
+  int32_t capture_twice() {
+    if (gs.gs_stream_capture(stream, 1) != 0) return -1;
+    if (gs.gs_stream_capture_end(stream, result) != 0) return -1;
+    const double graph = result[0];
+    if (gs.gs_stream_capture(stream, 1) != 0) return -1;
+    const int32_t launched = hot(gs.gs_graph_launch, graph);
+    if (gs.gs_stream_capture_end(stream, result) != 0) return -1;
+    gs.gs_graph_destroy(static_cast<int32_t>(result[0]));
+    gs.gs_graph_destroy(static_cast<int32_t>(graph));
+    return launched;
+  }
+  int32_t load_kernel() {
+    const int32_t loaded = gs.gs_kernel_load(0, static_cast<int32_t>(kernel));
+    const int32_t asked = gs.gs_kernel_loaded(0, static_cast<int32_t>(kernel), result);
+    return loaded != 0 ? loaded : asked;
+  }
   // Also queries everything in a module.
   int32_t load_and_unload() {
     int32_t module = 0;
@@ -143,6 +160,8 @@ Provocations provocations(Bench& on) {
   const auto allocation = [&on] { return on.allocate_and_free(); };
   const auto mapping = [&on] { return on.reserve_and_map(); };
   const auto graph = [&on] { return on.capture_and_launch(); };
+  const auto nested_graph = [&on] { return on.capture_twice(); };
+  const auto loading = [&on] { return on.load_kernel(); };
   const auto module = [&on] { return on.load_and_unload(); };
   return {
       {"cudaDriverGetVersion", [&on] { return gs.gs_device_versions(on.result); }},
@@ -202,6 +221,8 @@ Provocations provocations(Bench& on) {
       {"cudaGraphGetNodes", graph},
       {"cudaGraphInstantiateWithFlags", graph},
       {"cudaGraphLaunch", graph},
+      {"cudaGraphAddChildGraphNode", nested_graph},
+      {"cudaStreamUpdateCaptureDependencies", nested_graph},
       {"cudaGraphExecDestroy", graph},
       {"cudaGraphDestroy", graph},
       {"cudaFuncGetAttributes",
@@ -217,6 +238,11 @@ Provocations provocations(Bench& on) {
       {"cudaLibraryEnumerateKernels", module},
       {"cudaLibraryGetKernel", module},
       {"cudaLibraryGetGlobal", module},
+      {"cudaGetKernel", loading},
+      {"cuKernelGetFunction", loading},
+      {"cuFuncLoad", loading},
+      {"cuFuncIsLoaded", loading},
+      {"cuLibraryGetModule", module},
       {"cuKernelGetName", module},
       {"cuKernelGetParamInfo", module},
   };
@@ -233,7 +259,8 @@ bool is_provoked_elsewhere(const std::string& name) {
 
 // Whether machine code is needed to provoke it.
 bool is_of_modules(const std::string& name) {
-  return name.rfind("cudaLibrary", 0) == 0 || name.rfind("cuKernel", 0) == 0;
+  return name.rfind("cudaLibrary", 0) == 0 || name.rfind("cuKernel", 0) == 0 ||
+         name == "cuLibraryGetModule";
 }
 
 double tally_of(int32_t call) {

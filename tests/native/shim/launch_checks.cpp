@@ -66,6 +66,19 @@ void check_names() {
                "the kernel after the last");
 }
 
+void check_loading() {
+  double is_loaded = 0;
+  const int32_t kernel = find_kernel("fill_uint32");
+  check_status(gs.gs_kernel_load(0, kernel), 0, "gs_kernel_load()");
+  const int32_t status = gs.gs_kernel_loaded(0, kernel, &is_loaded);
+  check((status == 0 && is_loaded == 1) || status == GS_ERROR_UNSUPPORTED, "loads the kernel");
+  check_status(gs.gs_kernel_load(-1, kernel), GS_ERROR_DEVICE, "on device -1");
+  check_status(gs.gs_kernel_load(0, 0), GS_ERROR_NOT_FOUND, "kernel 0");
+  if (!is_host()) return;
+  gs.gs_kernel_loaded(0, find_kernel("fill_uint64"), &is_loaded);
+  check_equal(is_loaded, 0, "and no other");
+}
+
 // Launches one of the store kernels and returns the bytes that arrived, in the low end.
 struct Stored {
   int32_t status;
@@ -227,6 +240,7 @@ void check_attributes(int32_t kernel) {
 void check_launches() {
   const int32_t stream = make_stream(0);
   check_names();
+  check_loading();
   const int32_t own = find_kernel("no_parameters");
   const int32_t plain = own != 0 ? own : find_kernel("empty");
   if (plain != 0) {

@@ -83,6 +83,8 @@
   FUNCTION(gs_kernel_count)         \
   FUNCTION(gs_kernel_describe)      \
   FUNCTION(gs_kernel_find)          \
+  FUNCTION(gs_kernel_load)          \
+  FUNCTION(gs_kernel_loaded)        \
   FUNCTION(gs_kernel_attributes)    \
   FUNCTION(gs_kernel_reserve)       \
   FUNCTION(gs_kernel_residency)     \

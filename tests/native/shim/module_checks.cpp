@@ -100,7 +100,9 @@ void check_images(const std::vector<char>& image) {
     int32_t status = create_module(0, part, module);
     if (status == 0) {
       status = gs.gs_module_load(module);
-      check(!log_of_module(module).empty(), "what was cut off has a log: " + log_of_module(module));
+      // What CUDA writes into its log is the driver's to say.
+      const std::string log = log_of_module(module);
+      check(!log.empty() || !is_host(), "what was cut off has a log: " + log);
       check_status(gs.gs_module_destroy(module), 0, "and is given back");
     }
     check(status != 0, "an image cut off after " + std::to_string(bytes) + " bytes is refused");

@@ -12,6 +12,19 @@ namespace {
 
 constexpr int32_t injected = 999;
 
+// CUDA may wait for the device when it loads a kernel: no launch is to do that.
+void check_kernels_are_loaded(int32_t module) {
+  for (const auto& [name, parameters] :
+       {std::pair{"store_int", store_parameters}, std::pair{"spin", spin_parameters}}) {
+    double is_loaded = 0;
+    const int32_t kernel = find_in_module(module, name, parameters).id;
+    const int32_t status = gs.gs_kernel_loaded(0, kernel, &is_loaded);
+    if (status == GS_ERROR_UNSUPPORTED) return skip("whether kernels are loaded: an old driver");
+    check(status == 0 && is_loaded == 1, std::string("gs_module_load() loads ") + name);
+    check_status(gs.gs_kernel_load(0, kernel), 0, "loading it again");
+  }
+}
+
 // Operands that a plain launch has as zero.
 void check_blocks_at_once(int32_t module, int32_t stream) {
   const double memory = allocate(0, 256);
@@ -156,6 +169,7 @@ void check_module_launches() {
   const Tally before = tally();
   const int32_t stream = make_stream(0);
   const int32_t module = make_loaded_module(0, image);
+  check_kernels_are_loaded(module);
   check_blocks_at_once(module, stream);
   check_capture(module, stream);
   check_status(gs.gs_module_destroy(module), 0, "gs_module_destroy()");

@@ -26,6 +26,7 @@ void check_mapping_steps(double page) {
     const char* call;
     int times;  // in mapping all of it
   } steps[] = {{"cudaSetDevice", 1},
+               {"cudaMemGetInfo", 1},
                {"cuMemCreate", pieces},
                {"cuMemMap", pieces},
                {"cuMemRelease", pieces},
@@ -118,10 +119,17 @@ void check_capacity(double page) {
   const double room = (static_cast<uint64_t>(memory[1] / page) + 2) * page;
   const double base = reserve(0, room);
   const Tally before = tally();
+  const auto pieces_made = [] {
+    double made = 0;
+    gs.gs_call_tally(call_id("cuMemCreate"), &made);
+    return made;
+  };
   for (const double pages_per_piece : {32.0, 7.0}) {
+    const double made = pieces_made();
     check_status(map(0, base, room, pages_per_piece * page), out_of_memory,
                  "mapping more than there is");
     check(tally() == before && exact_free_bytes() == free_before, "maps nothing");
+    check_equal(pieces_made() - made, 0, "and takes no memory before it knows");
   }
   check_status(map(0, base, page, page), 0, "but one page fits");
   check(exact_free_bytes() == free_before - (is_host() ? page : 0), "and takes memory");

@@ -64,6 +64,11 @@ enum cudaStreamCaptureMode : int {
   cudaStreamCaptureModeRelaxed = 2
 };
 
+enum cudaStreamUpdateCaptureDependenciesFlags : unsigned int {
+  cudaStreamAddCaptureDependencies = 0,
+  cudaStreamSetCaptureDependencies = 1
+};
+
 enum cudaStreamCaptureStatus : int {
   cudaStreamCaptureStatusNone = 0,
   cudaStreamCaptureStatusActive = 1,
