@@ -5,6 +5,7 @@
  */
 
 import type { Device } from "../../mod.ts";
+import { namedFile, writeNamed } from "../launch/module/named_file.ts";
 
 /** The exit codes of all commands. */
 export const EXIT = {
@@ -96,10 +97,13 @@ export async function readFile(path: string): Promise<Uint8Array<ArrayBuffer>> {
   }
 }
 
+const WRITE = "write the result";
+
 /** Writes a whole file. */
 export async function writeFile(path: string, content: Uint8Array | string): Promise<void> {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
-  await Deno.writeFile(path, bytes).catch((error) => throwFileProblem(`write ${path}`, error));
+  await writeNamed(namedFile(path, WRITE), WRITE, (write) => write(bytes))
+    .catch((error) => throwFileProblem(`write ${path}`, error));
 }
 
 /** The label of a device, which marks simulated devices: `host:0 (fake)`. */

@@ -140,13 +140,27 @@ export class DeviceFallback implements Disposable {
         } and ${describeValue(operation)}`,
       );
     }
-    const begun = performance.now();
-    let { device } = this;
+    const end = this.#recorder.begin();
+    try {
+      const { device, result } = await this.#attempt(kind, operation);
+      this.#recorder.complete(kind, device.info.kind, end());
+      return result;
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  /** Runs an operation on the device, or else on the fallback, which it returns as well. */
+  async #attempt<Result>(
+    kind: string,
+    operation: (device: Device) => Result,
+  ): Promise<{ readonly device: Device; readonly result: Awaited<Result> }> {
+    const { device } = this;
     const { library, ordinal } = device.context;
     const wasLost = library.lostDevices.has(ordinal);
-    let result: Awaited<Result>;
     try {
-      result = await completed(operation(device));
+      return { device, result: await completed(operation(device)) };
     } catch (error) {
       const reason = this.#note(device, error, wasLost);
       const fallback = reason && this.#openFallback();
@@ -159,11 +173,8 @@ export class DeviceFallback implements Disposable {
         reason,
         error,
       });
-      device = fallback;
-      result = await this.#repeat(fallback, operation, error);
+      return { device: fallback, result: await this.#repeat(fallback, operation, error) };
     }
-    this.#recorder.complete(kind, device.info.kind, performance.now() - begun);
-    return result;
   }
 
   /** Records a failure that is one of a device, and returns the reason. */

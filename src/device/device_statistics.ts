@@ -35,7 +35,8 @@ const average = ({ operations, milliseconds }: Tally) =>
 
 /**
  * Statistics of the operations of a {@linkcode DeviceFallback} at one moment. Times are wall-clock
- * milliseconds, with those of a failed attempt on the first device.
+ * milliseconds, with those of a failed attempt on the first device; operations that overlap share the
+ * time.
  * @category Detection and diagnosis
  */
 export class DeviceStatistics {
@@ -148,6 +149,31 @@ export class OperationRecorder {
   readonly completed: Record<DeviceKind, number> = { cuda: 0, host: 0 };
   readonly lastErrors: Partial<Record<DeviceKind, string>> = {};
   fallbackCount = 0;
+  /** Operations under way, and a clock that advances by their equal shares of the time. */
+  #running = 0;
+  #clock = 0;
+  #advancedAt = 0;
+
+  #advance(): number {
+    const now = performance.now();
+    if (this.#running > 0) this.#clock += (now - this.#advancedAt) / this.#running;
+    this.#advancedAt = now;
+    return this.#clock;
+  }
+
+  /**
+   * Begins an operation; the result ends it, and returns its time in milliseconds. Operations that
+   * overlap share the time, so the sum of all is time that has passed.
+   */
+  begin(): () => number {
+    const begun = this.#advance();
+    this.#running++;
+    return () => {
+      const ended = this.#advance();
+      this.#running--;
+      return ended - begun;
+    };
+  }
 
   /** Counts a completed operation. */
   complete(kind: string, device: DeviceKind, milliseconds: number): void {

@@ -123,6 +123,7 @@ export async function inChunks<D extends DType>(
   const manager = new MemoryManager({ context: placeOf(options, ACTION) });
   let output: TypedArrayOf<DType> | undefined;
   let width = 0;
+  let dtype: DType | undefined;
 
   const run = async (start: number, end: number): Promise<void> => {
     try {
@@ -136,6 +137,13 @@ export async function inChunks<D extends DType>(
         throw new RangeError(
           `Cannot ${ACTION} as f must give one row of ${width} elements for each of ` +
             `${end - start}: the shape is ${shapeText(result.shape)}`,
+        );
+      }
+      dtype ??= result.dtype;
+      if (result.dtype !== dtype) {
+        throw new TypeError(
+          `Cannot ${ACTION} as f must give one element type for all chunks: it has given ${dtype}, ` +
+            `and then ${result.dtype}`,
         );
       }
       output ??= createTypedArray(result.dtype, rows * width);

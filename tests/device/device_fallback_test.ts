@@ -124,6 +124,30 @@ Deno.test("run() awaits a tensor, whose launch fails later, and opens the host d
   assert(second!.disposed && !gpu.disposed);
 });
 
+Deno.test("stats() counts time in which operations overlap once", async () => {
+  using runner = new DeviceFallback({ device, fallback: null });
+  const begun = performance.now();
+  await Promise.allSettled(
+    Array.from(
+      { length: 10 },
+      (_, index) =>
+        runner.run(index % 2 === 0 ? "even" : "odd", async () => {
+          await new Promise((resolve) => setTimeout(resolve, 5 + index));
+          if (index === 9) throw new Error("fails");
+        }),
+    ),
+  );
+  const passed = performance.now() - begun;
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  await runner.run("odd", () => 1);
+  const { milliseconds, byKind, operations } = runner.stats();
+  assertEquals([operations, byKind.even!.operations, byKind.odd!.operations], [10, 5, 5]);
+  assert(
+    byKind.even!.milliseconds > 0 && milliseconds < passed + 5,
+    `${milliseconds} of ${passed}`,
+  );
+});
+
 Deno.test("run() throws the error of the fallback with the first as its cause", async () => {
   using runner = new DeviceFallback({ device: small, fallback: gpu });
   const failure = (it: Device) =>

@@ -117,7 +117,8 @@ Deno.test({
         assert(message.endsWith(`run again with --allow-read=${file}`), message);
       }
       const [, saved] = results.find(([call]) => call === `saveTrace ${file}`)!;
-      assert(saved.endsWith(`run again with --allow-write=${file}`), saved);
+      const { path } = folder;
+      assert(saved.endsWith(`run again with --allow-read=${path} --allow-write=${path}`), saved);
     }
   },
 });

@@ -111,3 +111,19 @@ Deno.test("inChunks() refuses operands and results that do not match", async () 
   const none = () => inChunks(f as never, [x], { device, maxRows: 0 });
   await assertRejects(none, RangeError, "options.maxRows");
 });
+
+Deno.test("inChunks() refuses a later chunk of another element type", async () => {
+  let calls = 0;
+  // Compiles both kernels, which no case waits for.
+  using x = fromTypedArray(new Float64Array(2), [2], { device });
+  for (const dtype of ["float32", "float64"] as const) {
+    using converted = x.astype(dtype);
+    await converted.ready();
+  }
+  const f = (rows: Tensor): Tensor => rows.astype(calls++ === 0 ? "float32" : "float64");
+  await assertRejects(
+    () => inChunks(f, [new Float64Array(4)], { device, maxRows: 2 }),
+    TypeError,
+    "one element type for all chunks: it has given float32, and then float64",
+  );
+});

@@ -7,18 +7,20 @@
 import { basename, dirname, extname, join } from "node:path";
 
 /**
- * Writes a file under a temporary name and renames it if that succeeded; a reader of `path` sees the
- * old file or the new one, whole.
+ * Writes a file under a temporary name, flushes it, and renames it if that succeeded: `path` has the
+ * old file or the new one, whole, also after a loss of power.
+ *
+ * @param temporary The temporary name, on the same file system.
  */
 export async function install<Result>(
   path: string,
   write: (temporary: string) => Promise<Result>,
+  temporary: string = besides(path),
 ): Promise<Result> {
-  const extension = extname(path);
-  const name = `.${basename(path, extension)}.${Deno.pid}.${crypto.randomUUID()}${extension}`;
-  const temporary = join(dirname(path), name);
   try {
     const result = await write(temporary);
+    using file = await Deno.open(temporary, { read: true, write: true });
+    await file.sync();
     await Deno.rename(temporary, path);
     return result;
   } catch (error) {
@@ -27,8 +29,21 @@ export async function install<Result>(
   }
 }
 
+function besides(path: string): string {
+  const extension = extname(path);
+  // A name has at most 255 bytes.
+  const name = basename(path, extension).slice(0, 40);
+  const unique = `${Deno.pid}.${crypto.randomUUID()}`;
+  return join(dirname(path), `.${name}.${unique}${extension.slice(0, 20)}`);
+}
+
 export function installText(path: string, text: string): Promise<void> {
   return install(path, (temporary) => Deno.writeTextFile(temporary, text));
+}
+
+/** Writes all bytes. Unlike `FsFile.writable`, it does not lose the error of the last write. */
+export async function writeAll(file: Deno.FsFile, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
 }
 
 export async function removeIfPresent(path: string): Promise<void> {

@@ -10,7 +10,7 @@
  */
 
 import { describeValue } from "../../ffi/describe_value.ts";
-import { namedFile, openNamedFile } from "../../launch/module/named_file.ts";
+import { namedFile, writeNamed } from "../../launch/module/named_file.ts";
 import { requireRecording, type TracedWork, type TraceRecording } from "./recording.ts";
 
 /** Minimum characters of a chunk. */
@@ -54,7 +54,7 @@ interface FileState {
 /**
  * Writes recordings to a file for Perfetto (https://ui.perfetto.dev) and `chrome://tracing`.
  *
- * @param path The file to write; an existing file is replaced.
+ * @param path The file to write; an existing file is replaced once all is written.
  * @param recordings The results of `trace.stop()` or `trace.report()`, of one device or several.
  * @throws {TypeError} If the path is neither text nor a file URL, or an element is not a recording.
  * @throws {RangeError} If there is no recording.
@@ -66,9 +66,10 @@ export async function saveTrace(
 ): Promise<void> {
   const place = namedFile(path, SAVE);
   requireRecordings(recordings, SAVE);
-  const file = await openNamedFile(place, SAVE);
-  await ReadableStream.from(traceText(recordings)).pipeThrough(new TextEncoderStream())
-    .pipeTo(file.writable);
+  const encoder = new TextEncoder();
+  await writeNamed(place, SAVE, async (write) => {
+    for (const chunk of traceText(recordings)) await write(encoder.encode(chunk));
+  });
 }
 
 /**

@@ -10,6 +10,7 @@
  */
 
 import { join } from "node:path";
+import { install, writeAll } from "../../ffi/build/atomic_install.ts";
 import {
   CacheDirectoryError,
   makeCacheDirectory,
@@ -144,13 +145,10 @@ export class CacheStore {
     makeCacheDirectory(this.#place.root, join(path, ".."));
     const evicted = await this.#makeRoom(bytes.length);
     const temporary = join(this.#temporary, `${Deno.pid}.${crypto.randomUUID()}`);
-    try {
-      await writeThrough(temporary, bytes);
-      await Deno.rename(temporary, path);
-    } catch (error) {
-      await removeIfPresent(temporary);
-      throw error;
-    }
+    await install(path, async () => {
+      using file = await Deno.open(temporary, { write: true, createNew: true, mode: 0o600 });
+      await writeAll(file, bytes);
+    }, temporary);
     this.#room -= bytes.length;
     return evicted;
   }
@@ -206,14 +204,6 @@ async function unlessAbsent<Result>(
 /** Removes a file; returns whether there was one. */
 async function removeIfPresent(path: string): Promise<boolean> {
   return await unlessAbsent(() => Deno.remove(path).then(() => true)) ?? false;
-}
-
-/** Writes a new file to the disk, not only to the system's memory. */
-async function writeThrough(path: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-  using file = await Deno.open(path, { write: true, createNew: true, mode: 0o600 });
-  let written = 0;
-  while (written < bytes.length) written += await file.write(bytes.subarray(written));
-  await file.sync();
 }
 
 /** The names in a directory that match; none where there is no such directory. */

@@ -14,7 +14,8 @@ import { mayRead } from "../../ffi/granted_environment.ts";
 export function isFileProblem(error: unknown): error is Error {
   if (error instanceof CacheDirectoryError) return true;
   return error instanceof Error &&
-    (Object.values(Deno.errors).some((kind) => error instanceof kind) || "code" in error);
+    (Object.values(Deno.errors).some((kind) => error instanceof kind) ||
+      "code" in error && /^E[A-Z0-9]+$/.test(String(error.code)));
 }
 
 function isAbsence(error: unknown): boolean {

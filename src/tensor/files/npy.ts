@@ -9,6 +9,7 @@
 
 import { describeValue } from "../../ffi/describe_value.ts";
 import { requireObject } from "../../ffi/arguments.ts";
+import { namedFile, writeNamed } from "../../launch/module/named_file.ts";
 import { bytesPerElement, type DType, DTYPES, requireArrayOf } from "../../memory/dtype.ts";
 import { requireTensor } from "../apply.ts";
 import type { CreationOptions } from "../creation.ts";
@@ -22,7 +23,6 @@ import {
   readSource,
   TensorFileError,
   uploadArray,
-  writeParts,
 } from "./tensor_file.ts";
 
 /**
@@ -312,14 +312,16 @@ export async function loadNpy<D extends DType = DType>(
  * Saves a tensor in NumPy's format, which `numpy.load()` reads. NumPy has no names for `bfloat16` and
  * the 8-bit floats: they are raw bytes there.
  *
- * @param path The file, which is replaced.
+ * @param path The file, which is replaced once all is written: if that fails, an earlier file stays as
+ * it was.
  * @throws {CudaError} If earlier work failed.
  * @category Files of tensors
  */
 export async function saveNpy(path: string | URL, tensor: Tensor<DType>): Promise<void> {
   const action = "save an .npy file";
   requireTensor(tensor, "tensor", action);
-  await writeParts(path, action, [await npyBytesOf(tensor)]);
+  const bytes = await npyBytesOf(tensor);
+  await writeNamed(namedFile(path, action), action, (write) => write(bytes));
 }
 
 /** A tensor as a file in NumPy's format. */

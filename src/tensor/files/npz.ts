@@ -8,7 +8,8 @@
 
 import type { FileEntry } from "@zip.js/zip.js";
 import { requireObject } from "../../ffi/arguments.ts";
-import { namedFile, openNamedFile } from "../../launch/module/named_file.ts";
+import { describeValue } from "../../ffi/describe_value.ts";
+import { namedFile, writeNamed } from "../../launch/module/named_file.ts";
 import type { DType } from "../../memory/dtype.ts";
 import type { CreationOptions } from "../creation.ts";
 import type { Tensor } from "../tensor.ts";
@@ -23,7 +24,15 @@ import {
   uploadArrays,
 } from "./tensor_file.ts";
 
-const ZIP = { useWebWorkers: false, strictness: "strict" } as const;
+/** Names of arrays are no paths of files, so all that NumPy writes are harmless. */
+const ZIP = {
+  useWebWorkers: false,
+  strictness: "strict",
+  filenameValidation: "tolerant",
+} as const;
+
+/** The longest name of an entry in bytes. */
+const MAX_NAME = 2 ** 16 - 1;
 
 /** Bytes that are inflated before the entry's own header is examined. */
 const FIRST = 2 ** 20;
@@ -62,27 +71,34 @@ async function readNpz(
   subject: string,
 ): Promise<[string, FileArray][]> {
   const { Uint8ArrayReader, ZipReader } = await import("@zip.js/zip.js");
-  const arrays = new Map<string, FileArray>();
   const sound = async <Result>(part: string, f: () => Promise<Result>) => {
     try {
       return await namingFile(part, f);
     } catch (cause) {
       if (cause instanceof TensorFileError || !(cause instanceof Error)) throw cause;
-      throw new TensorFileError(`is no sound zip file: ${cause.message}`, part, { cause });
+      const { message, reason } = cause as Error & { readonly reason?: string };
+      const problem = reason === undefined ? message : `${message} (${reason})`;
+      throw new TensorFileError(`is no sound zip file: ${problem}`, part, { cause });
     }
   };
   const reader = new ZipReader(new Uint8ArrayReader(bytes), ZIP);
-  for (const entry of await sound(subject, () => reader.getEntries())) {
-    if (entry.directory) continue;
-    const name = entry.filename.replace(/\.npy$/, "");
-    const part = entrySubject(name, subject);
-    if (arrays.has(name)) throw new TensorFileError("is in the archive twice", part);
-    arrays.set(
-      name,
-      await sound(part, async () => typedArrayIn(readNpy(await inflate(entry)), dtype)),
-    );
+  const entries = new Map<string, FileEntry>();
+  await sound(subject, async () => {
+    for await (const entry of reader.getEntriesGenerator()) {
+      if (entry.directory) continue;
+      const name = entry.filename.replace(/\.npy$/, "");
+      if (entries.has(name)) {
+        throw new TensorFileError(`has ${JSON.stringify(name)} twice`);
+      }
+      entries.set(name, entry);
+    }
+  });
+  const arrays: [string, FileArray][] = [];
+  for (const [name, entry] of entries) {
+    const load = async () => typedArrayIn(readNpy(await inflate(entry)), dtype);
+    arrays.push([name, await sound(entrySubject(name, subject), load)]);
   }
-  return [...arrays];
+  return arrays;
 }
 
 /**
@@ -117,13 +133,31 @@ export async function loadNpz(
   return await uploadArrays(subject, await readNpz(bytes, options.dtype, subject), options);
 }
 
+function requireName(name: string, action: string): void {
+  const { length } = new TextEncoder().encode(`${name}.npy`);
+  const problem = length > MAX_NAME
+    ? `have at most ${MAX_NAME - 4} bytes: it has ${length - 4}`
+    : name.includes("\0")
+    ? "have no NUL, which would end it in Python: it has one"
+    : name.isWellFormed()
+    ? undefined
+    : "be well-formed Unicode: it has half of a surrogate pair";
+  if (problem === undefined) return;
+  throw new RangeError(
+    `Cannot ${action} as the name ${describeValue(name.slice(0, 40))} must ${problem}`,
+  );
+}
+
 /**
  * Saves tensors as an archive that `numpy.load()` reads. Equal tensors give equal bytes.
  *
- * @param path The file, which is replaced.
+ * @param path The file, which is replaced once all is written: if that fails, an earlier file stays as
+ * it was.
  * @param tensors The tensors by name.
  * @param options `compress` deflates the elements, as `numpy.savez_compressed()` does; without it
  * they are stored.
+ * @throws {RangeError} If a name cannot be in an archive: it is too long, has a character NUL, or half
+ * of a surrogate pair.
  * @throws {CudaError} If earlier work failed.
  * @category Files of tensors
  */
@@ -135,17 +169,19 @@ export async function saveNpz(
   const action = "save an .npz file";
   requireObject(options, "options", action);
   const named = requireTensors(tensors, action);
+  for (const [name] of named) requireName(name, action);
   const { Uint8ArrayReader, ZipWriter } = await import("@zip.js/zip.js");
-  using file = await openNamedFile(namedFile(path, action), action);
-  const writer = new ZipWriter(file.writable, {
-    useWebWorkers: false,
-    level: options.compress === true ? 6 : 0,
-    // The earliest date of the format, so that the bytes depend on the tensors only.
-    lastModDate: new Date(1980, 0, 1),
-    extendedTimestamp: false,
+  await writeNamed(namedFile(path, action), action, async (write) => {
+    const writer = new ZipWriter(new WritableStream({ write }), {
+      useWebWorkers: false,
+      level: options.compress === true ? 6 : 0,
+      // The earliest date of the format, so that the bytes depend on the tensors only.
+      lastModDate: new Date(1980, 0, 1),
+      extendedTimestamp: false,
+    });
+    for (const [name, tensor] of named) {
+      await writer.add(`${name}.npy`, new Uint8ArrayReader(await npyBytesOf(tensor)));
+    }
+    await writer.close();
   });
-  for (const [name, tensor] of named) {
-    await writer.add(`${name}.npy`, new Uint8ArrayReader(await npyBytesOf(tensor)));
-  }
-  await writer.close();
 }

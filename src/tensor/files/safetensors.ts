@@ -7,6 +7,7 @@
 
 import { refuseOption, requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
+import { namedFile, writeNamed } from "../../launch/module/named_file.ts";
 import { bytesPerElement, type DType, DTYPES } from "../../memory/dtype.ts";
 import type { CreationOptions } from "../creation.ts";
 import type { Tensor } from "../tensor.ts";
@@ -20,7 +21,6 @@ import {
   requireTensors,
   TensorFileError,
   uploadArrays,
-  writeParts,
 } from "./tensor_file.ts";
 
 /** The format's name of an element type: `F8_E4M3` for `float8_e4m3`. */
@@ -49,6 +49,29 @@ function isTexts(value: unknown): value is Record<string, string> {
   return isRecord(value) && Object.values(value).every((text) => typeof text === "string");
 }
 
+/**
+ * A key that an object in a JSON text has twice: `JSON.parse()` would take the last one.
+ *
+ * @param json A valid text.
+ */
+function repeatedKey(json: string): string | undefined {
+  const objects: Set<string>[] = [];
+  for (let at = 0; at < json.length; at++) {
+    if (json[at] === "{") objects.push(new Set());
+    else if (json[at] === "}") objects.pop();
+    if (json[at] !== '"') continue;
+    const begin = at++;
+    while (json[at] !== '"') at += json[at] === "\\" ? 2 : 1;
+    let next = at + 1;
+    while (" \t\n\r".includes(json[next] ?? "x")) next++;
+    if (json[next] !== ":") continue;
+    const key: string = JSON.parse(json.slice(begin, at + 1));
+    if (objects.at(-1)!.has(key)) return key;
+    objects.at(-1)!.add(key);
+  }
+  return undefined;
+}
+
 /** The header as an object, and the elements. */
 function splitFile(bytes: Uint8Array<ArrayBuffer>, subject: string) {
   const isShort = () => new TensorFileError("is cut short in its header", subject);
@@ -60,12 +83,17 @@ function splitFile(bytes: Uint8Array<ArrayBuffer>, subject: string) {
   }
   const start = PREFIX + Number(length);
   if (bytes.length < start) throw isShort();
+  let text: string;
   let header: unknown;
   try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(PREFIX, start));
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(PREFIX, start));
     header = JSON.parse(text);
   } catch (cause) {
     throw new TensorFileError("has a header that is not JSON", subject, { cause });
+  }
+  const repeated = repeatedKey(text);
+  if (repeated !== undefined) {
+    throw new TensorFileError(`has ${JSON.stringify(repeated)} twice in its header`, subject);
   }
   if (!isRecord(header)) throw new TensorFileError("has a header that is no object", subject);
   return { header, data: bytes.subarray(start) };
@@ -169,7 +197,8 @@ export async function loadSafetensors(
 /**
  * Saves tensors as a safetensors file. Tensors are downloaded and written one after the other.
  *
- * @param path The file, which is replaced.
+ * @param path The file, which is replaced once all is written: if that fails, an earlier file stays as
+ * it was.
  * @param tensors The tensors by name.
  * @param options `metadata` are texts by name, such as the version of a model.
  * @throws {TypeError} If a value is no tensor, a text is none, or the reserved name `__metadata__` is
@@ -207,12 +236,8 @@ export async function saveSafetensors(
   const header = new Uint8Array(PREFIX + Math.ceil(text.length / PREFIX) * PREFIX).fill(0x20);
   header.set(text, PREFIX);
   new DataView(header.buffer).setBigUint64(0, BigInt(header.length - PREFIX), true);
-  await writeParts(
-    path,
-    action,
-    (async function* () {
-      yield header;
-      for (const [, tensor] of named) yield await bytesOf(tensor);
-    })(),
-  );
+  await writeNamed(namedFile(path, action), action, async (write) => {
+    await write(header);
+    for (const [, tensor] of named) await write(await bytesOf(tensor));
+  });
 }

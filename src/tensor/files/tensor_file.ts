@@ -5,7 +5,7 @@
  */
 
 import { requireObject } from "../../ffi/arguments.ts";
-import { namedFile, openNamedFile, readNamed } from "../../launch/module/named_file.ts";
+import { namedFile, readNamed } from "../../launch/module/named_file.ts";
 import { bytesPerElement, type DType, requireArrayOf, typedArrayOver } from "../../memory/dtype.ts";
 import { requireTensor } from "../apply.ts";
 import { type CreationOptions, fromTypedArray } from "../creation.ts";
@@ -133,15 +133,4 @@ export function requireTensors(
 export async function bytesOf(tensor: Tensor): Promise<Uint8Array<ArrayBuffer>> {
   const { buffer, byteOffset, byteLength } = await tensor.toArray();
   return new Uint8Array(buffer, byteOffset, byteLength);
-}
-
-/** Writes parts of a file one after the other, each when the one before is written. */
-export async function writeParts(
-  path: string | URL,
-  action: string,
-  parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-): Promise<void> {
-  const file = await openNamedFile(namedFile(path, action), action);
-  // Closes the file.
-  await ReadableStream.from(parts).pipeTo(file.writable);
 }
