@@ -107,6 +107,7 @@ Deno.test("Two element types have NumPy's common one, for all pairs", () => {
     }
     assertEquals(concat([x, y]).dtype, expected, text);
     assertEquals(where(condition, x, y).dtype, expected, text);
+    if (expected.startsWith("float8")) continue;
     assertEquals(tensors.equal(x, y).dtype, "bool", text);
     if (expected !== "bool") assertEquals(tensors.maximum(x, y).dtype, expected, text);
   }
@@ -123,8 +124,14 @@ Deno.test("Three element types are promoted from the left", () => {
 });
 
 /** Results of functions without integer results, sums and means of each type. */
-const RESULTS: Readonly<Record<Short, readonly [float: Short, sum: Short, mean: Short]>> = {
-  b: ["f2", "i8", "f8"],
+const RESULTS: {
+  readonly [S in Exclude<Short, `e${string}`>]: readonly [
+    float: Short | undefined,
+    sum: Short,
+    mean: Short,
+  ];
+} = {
+  b: [undefined, "i8", "f8"],
   i1: ["f2", "i8", "f8"],
   u1: ["f2", "u8", "f8"],
   i2: ["f4", "i8", "f8"],
@@ -137,8 +144,6 @@ const RESULTS: Readonly<Record<Short, readonly [float: Short, sum: Short, mean: 
   bf: ["bf", "bf", "bf"],
   f4: ["f4", "f4", "f4"],
   f8: ["f8", "f8", "f8"],
-  e4: ["e4", "e4", "e4"],
-  e5: ["e5", "e5", "e5"],
 };
 
 const FLOAT_FUNCTIONS = [
@@ -151,15 +156,13 @@ const FLOAT_PAIRS = ["atan2", "hypot", "copySign", "nextAfter", "logAddExp"];
 type Call = (...operands: Tensor[]) => Tensor;
 const call = (name: string) => (tensors as unknown as Record<string, Call>)[name]!;
 
-Deno.test("Functions of integers give the floats of NumPy, sums 64-bit integers, means float64", () => {
+Deno.test("Functions of integers give the smallest float that holds them, sums 64 bits, means float64", () => {
   for (const [short, [float, sum, mean]] of Object.entries(RESULTS)) {
     const x = empty(typeOf(short));
-    if (short.startsWith("e")) continue;
-    for (const name of FLOAT_FUNCTIONS) {
-      assertEquals(call(name)(x).dtype, typeOf(float), `${name} of ${x.dtype}`);
-    }
-    for (const name of FLOAT_PAIRS) {
-      assertEquals(call(name)(x, x).dtype, typeOf(float), `${name} of ${x.dtype}`);
+    for (const name of [...FLOAT_FUNCTIONS, ...FLOAT_PAIRS]) {
+      const run = () => call(name)(x, ...FLOAT_PAIRS.includes(name) ? [x] : []).dtype;
+      if (float === undefined) assertThrows(run, TypeError, "numbers, not bool", name);
+      else assertEquals(run(), typeOf(float), `${name} of ${x.dtype}`);
     }
     const rows = x.reshape([0, 3]);
     for (const name of ["sum", "prod"] as const) {
