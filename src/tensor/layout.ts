@@ -49,10 +49,10 @@ export function denseStrides(shape: Shape): number[] {
 
 /** Whether the elements lie in row-major order without gaps. */
 export function isDense({ shape, strides }: Pick<Layout, "shape" | "strides">): boolean {
+  if (shape.includes(0)) return true;
   let stride = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     const extent = shape[axis]!;
-    if (extent === 0) return true;
     if (extent !== 1 && strides[axis] !== stride) return false;
     stride *= extent;
   }

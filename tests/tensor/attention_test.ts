@@ -93,19 +93,22 @@ for (const [form, on] of forms) {
     const irregular = numbers([2, 1, 150], 5);
     // The largest score is always among the last keys.
     const added = Grid.of([2, 1, 150], ([h, , j]) => irregular.at([h!, 0, j!]) + j! / 4);
-    const blocks = Grid.of([2, 3], ([i, j]) => i === 0 ? Number(j !== 1) : Number(j === 1));
-    const inBlock: Score = (_b, _h, i, j) =>
-      blocks.at([Math.floor(i / 64), Math.floor(j / 64)]) === 1 ? 0 : -Infinity;
-    const blockMask = { mask: blocks.tensor("bool", on), blockSize: 64 };
+    // Heads that share their keys see other blocks. Both masks are views.
+    const blocks = Grid.of([2, 2, 3], ([h, i, j]) => Number((i === h) === (j === 1)));
+    const inBlock: Score = (_b, h, i, j) =>
+      blocks.at([h, Math.floor(i / 64), Math.floor(j / 64)]) === 1 ? 0 : -Infinity;
+    const view = <D extends "bool" | "float32">(grid: Grid, dtype: D, at: number) =>
+      [...grid.views(dtype, on)][at]!;
+    const blockMask = { mask: view(blocks, "bool", 1), blockSize: 64 };
     await Promise.all([
       check(
         extents,
-        { mask: flags.tensor("bool", on) as Tensor },
+        { mask: view(flags, "bool", 3) as Tensor },
         (b, _h, i, j) => flags.at([b, 0, i, j]) === 1 ? 0 : -Infinity,
       ),
       check(
         extents,
-        { mask: added.tensor("float32", on) as Tensor, blockMask },
+        { mask: view(added, "float32", 2) as Tensor, blockMask },
         (b, h, i, j) => added.at([h, 0, j]) + inBlock(b, h, i, j),
       ),
     ]);

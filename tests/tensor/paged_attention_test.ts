@@ -60,7 +60,7 @@ for (const [form, on] of forms) {
       return part.sums.at([0, h!, row]);
     });
     for (const [dtype, bound] of bounds(form)) {
-      const [tq, tk, tv] = [q, k, v].map((it) => it.tensor(dtype, on));
+      const [tq, tk, tv] = [q, k, v].map((it, at) => [...it.views(dtype, on)][at + 1]!);
       const options = { causal: true, logSumExp: true } as const;
       const result = attentionVariableLength(tq!, tk!, tv!, queryEnds, keyEnds, options);
       await expectClose(result.output as Tensor, outputs, `output ${dtype}`, bound);
@@ -78,7 +78,8 @@ for (const [form, on] of forms) {
     const append = (sequences: number[], begin: number, end: number) => {
       const batch = { start: sequences[0]! - 1, stop: sequences.at(-1)! };
       const [k, v] = Object.values(grids).map((it) =>
-        it.tensor(dtype, on).slice([batch, {}, { start: begin, stop: end }])
+        // Views with gaps or backwards, and as they lie.
+        [...it.views(dtype, on)][begin % 4]!.slice([batch, {}, { start: begin, stop: end }])
       );
       cache.append(sequences, k!, v!);
     };
@@ -102,7 +103,7 @@ for (const [form, on] of forms) {
       (b, _h, i, j) => j <= i + [599, 618][b]! ? 0 : -Infinity,
     );
     const { output, logSumExp } = decodeAttention(
-      q.tensor(dtype, on),
+      [...q.views(dtype, on)][3]!,
       cache,
       [first, second],
       { logSumExp: true },
@@ -132,7 +133,9 @@ for (const [form, on] of forms) {
         ? low! * Math.cos(angle) - high! * Math.sin(angle)
         : high! * Math.cos(angle) + low! * Math.sin(angle);
     });
-    const positions = places.tensor("int32", on);
+    const positions = [...places.views("int32", on)];
+    // The rows of a batch at once have the positions of one.
+    const [last] = positions.map((it) => it.at(1)).slice(2);
     await Promise.all([
       expectClose(rotaryEmbedding(x, { positions: 3, base }) as Tensor, halves, "halves", 1e-6),
       expectClose(
@@ -143,10 +146,15 @@ for (const [form, on] of forms) {
       ),
       ...[...grid.views("float32", on)].map((view, at) =>
         expectClose(
-          rotaryEmbedding(view, { positions, base }) as Tensor,
+          rotaryEmbedding(view, { positions: positions[3 - at]!, base }) as Tensor,
           wanted,
           `view ${at}`,
         )
+      ),
+      expectClose(
+        rotaryEmbedding(grid.tensor("float32", on).at(1), { positions: last!, base }) as Tensor,
+        Grid.of([3, 5, 6], (at) => wanted.at([1, ...at])),
+        "positions of one axis",
       ),
     ]);
   });
