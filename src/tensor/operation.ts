@@ -83,8 +83,7 @@ export class TensorOperation implements WaitingOperation {
   /** Removes the operation from those that wait if nothing uses its results. */
   abandonUnlessUsed(): void {
     if (this.#outputs.some(({ storage }) => storage.isUsed)) return;
-    this.#work.order.abandon(this);
-    this.#leave();
+    if (this.#work.order.abandon(this)) this.#leave();
   }
 
   #failureBefore(): Error | undefined {

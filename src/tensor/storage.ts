@@ -149,11 +149,16 @@ export class TensorStorage {
     return this.#holders > 0 || this.#readsWaiting > 0;
   }
 
-  /** Frees the memory unless it is used, and abandons operations that wait to write only such. */
+  /**
+   * Frees the memory unless it is used. The last operation that waits to write it is abandoned, unless
+   * its other results are used: it may update what an earlier one writes. An abandoned operation
+   * releases this memory, and so the one before is next.
+   */
   #freeUnlessUsed(): void {
-    if (this.isUsed) return;
-    for (const writer of [...this.#writers]) writer.abandonUnlessUsed();
-    if (this.#writers.size === 0) this.buffer.free();
+    if (this.isUsed || this.freed) return;
+    const lastWriter = [...this.#writers].at(-1);
+    if (lastWriter === undefined) this.buffer.free();
+    else lastWriter.abandonUnlessUsed();
   }
 
   /** Takes over the outcome of an operation that wrote it, as a whole or in part. */

@@ -6,7 +6,6 @@ import {
   type Indices,
   ones,
   scatterAdd,
-  sort,
   take,
   takeAlongAxis,
   tensor,

@@ -440,7 +440,7 @@ for (const [form, on] of forms) {
     Deno.test(`A kernel's key distinguishes all that its code depends on: ${name} (${form})`, () => {
       const kernels = record(on, () => call(on));
       assert(kernels.size >= 20, `${kernels.size} kernels were recorded`);
-      assertEquals(DeviceWork.of(on.context).isWaiting, false);
+      assertEquals(DeviceWork.of(on.context).order.isWaiting, false);
     });
   }
 }
