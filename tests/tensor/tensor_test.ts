@@ -132,7 +132,7 @@ Deno.test("Views share memory: slice, permute, reshape, squeeze, flip, broadcast
   assertThrows(() => part.transpose(), RangeError, "at least 2 dimensions");
 });
 
-Deno.test("Nothing changes a tensor's shape, strides or place from outside", () => {
+Deno.test("Nothing changes a tensor's shape, strides or place from outside", async () => {
   const shape = [2, 3];
   const x = zeros(shape, { device }) as { -readonly [Name in keyof Tensor]: Tensor[Name] };
   for (const it of [x, x.permute([1, 0]), x.slice([0]), x.add(1), x.sum({ axis: 0 })]) {
@@ -141,15 +141,17 @@ Deno.test("Nothing changes a tensor's shape, strides or place from outside", () 
     for (const name of ["shape", "strides", "offset", "size", "dtype", "context"] as const) {
       assertThrows(() => (it as unknown as Record<string, unknown>)[name] = [7], TypeError);
     }
+    await it.ready();
   }
   // The program's own array stays its own.
   shape[0] = 7;
   assertEquals([...x.shape], [2, 3]);
 });
 
-Deno.test("slice() refuses what is neither a position nor a range", () => {
+Deno.test("slice() refuses what is neither a position nor a range", async () => {
   using x = zeros([2, 3], { device });
   using mask = x.equal(0);
+  await mask.ready();
   for (
     const [entry, message] of [
       [{ begin: 1 }, "with begin"],
