@@ -94,6 +94,8 @@ export interface Play<Step> {
   readonly play: (steps: readonly Step[]) => Promise<void>;
   /** Whether nothing is left to play with. */
   readonly isOver: () => boolean;
+  /** The sequences that are played however slow the machine is; 0 by default. */
+  readonly least?: number;
 }
 
 /**
@@ -126,11 +128,11 @@ async function callTheRoll<Step>(
  */
 export async function runCampaign<Step>(
   { seed, milliseconds, journal, path }: CampaignSettings,
-  { calls, longest = MAX_SEQUENCE, play, isOver }: Play<Step>,
+  { calls, longest = MAX_SEQUENCE, play, isOver, least = 0 }: Play<Step>,
 ): Promise<number> {
   let sequences = 0;
   const playOne = async (steps: readonly Step[]) => {
-    if (isOver()) return;
+    if (sequences >= least && isOver()) return;
     Deno.writeTextFileSync(journal, fc.stringify(steps));
     await play(steps);
     sequences++;
@@ -140,7 +142,7 @@ export async function runCampaign<Step>(
   const sequence = fc.array(step, { minLength: 1, maxLength: longest, size: "max" });
   const property = fc.asyncProperty(sequence, playOne);
   const end = performance.now() + milliseconds;
-  for (let round = 0; performance.now() < end && !isOver(); round++) {
+  for (let round = 0; sequences < least || (performance.now() < end && !isOver()); round++) {
     await fc.assert(property, {
       seed: seed + round,
       ...(path === undefined ? {} : { path }),

@@ -26,6 +26,9 @@ import { type MutatedSource, mutatedSources } from "./source_mutations.ts";
 /** More changes than one leave little that compiles. */
 const MAX_CHANGES = 3;
 
+/** Sources that are compiled also where one takes longer than the whole campaign. */
+const LEAST_SOURCES = 6;
+
 /** A kernel that takes longer never ends. */
 const LAUNCH_MILLISECONDS = 3000;
 
@@ -163,6 +166,7 @@ export async function playSources(launches: boolean): Promise<void> {
     longest: 1,
     play,
     isOver: () => performance.now() > end || nextDevice >= 60,
+    least: LEAST_SOURCES,
   });
   console.log(JSON.stringify({ sequences, calls: counts.toObject(), lostDevices: nextDevice - 1 }));
 }

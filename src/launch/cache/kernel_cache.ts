@@ -256,7 +256,8 @@ async function attempt<Result>(
     return await operation();
   } catch (error) {
     if (!isFileProblem(error) && !(error instanceof RangeError)) throw error;
-    warnOnce(about, error.message);
+    const at = current?.place.directory ?? "";
+    warnOnce(about, error.message.includes(at) ? error.message : `${error.message}: ${at}`);
     return undefined;
   }
 }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { NO_SEARCH_PATHS } from "../../ffi/build/prelude.ts";
 import {
   cacheRoot,
@@ -15,39 +15,84 @@ import { withheldText } from "../../ffi/child_process.ts";
 import type { EnvironmentReader } from "../../ffi/granted_environment.ts";
 import type { NativeLibrary } from "../../ffi/library.ts";
 import { spawnTied } from "../../ffi/native_process.ts";
-import { CompilerUnavailableError } from "./compile_error.ts";
-import { isFileProblem } from "./files.ts";
+import { logger } from "../../ffi/logging.ts";
+import { CompileError, CompilerUnavailableError } from "./compile_error.ts";
+import { isFileProblem, statOf } from "./files.ts";
 import { type HostProgram, requireRun } from "./host_program.ts";
 
-/** The age at which the directory of a killed process is removed, in milliseconds. */
+/** The age at which a directory without a lock is removed, in milliseconds. */
 const STALE_AFTER = 60 * 60 * 1000;
 
 const PREFIX = "compile-";
+
+/** The file of a directory that its process keeps locked. */
+const LOCK = ".lock";
+
+/** The directory of one compilation. */
+interface CompileDirectory {
+  readonly path: string;
+  /** Held while the directory is in use: the system drops it when the process ends. */
+  readonly lock?: Deno.FsFile;
+}
 
 /**
  * Calls `use` with a new directory, and removes the directory with its contents afterwards.
  *
  * The directory lies in the user cache, or among the temporary files where there is no cache, or it
- * cannot be written to.
+ * cannot be written to. Where the disk of the cache is full, `use` is called a second time.
  */
 export async function withCompileDirectory<Result>(
   environment: EnvironmentReader,
   use: (directory: string) => Promise<Result>,
 ): Promise<Result> {
-  const directory = await cachedDirectory(environment) ?? await temporaryDirectory();
+  const cached = await cachedDirectory(environment);
+  if (cached !== undefined) {
+    try {
+      return await within(cached, use);
+    } catch (error) {
+      if (!isFullDisk(error)) throw error;
+      warnOfFullDisk(dirname(cached.path));
+    }
+  }
+  requirePermissions(undefined);
+  return await within({ path: await Deno.makeTempDir({ prefix: "gridstride-" }) }, use);
+}
+
+async function within<Result>(
+  { path, lock }: CompileDirectory,
+  use: (directory: string) => Promise<Result>,
+): Promise<Result> {
   try {
-    return await use(directory);
+    return await use(path);
   } finally {
-    await Deno.remove(directory, { recursive: true });
+    lock?.close();
+    await Deno.remove(path, { recursive: true });
   }
 }
 
-async function temporaryDirectory(): Promise<string> {
-  requirePermissions(undefined);
-  return await Deno.makeTempDir({ prefix: "gridstride-" });
+/** Whether an error, or the output of a compiler in it, says that a disk is full. */
+function isFullDisk(error: unknown): boolean {
+  if (error instanceof CompileError) {
+    return /No space left on device|Disk quota exceeded/.test(`${error.log}${error.message}`);
+  }
+  return error instanceof Error && "code" in error &&
+    (error.code === "ENOSPC" || error.code === "EDQUOT");
 }
 
-async function cachedDirectory(environment: EnvironmentReader): Promise<string | undefined> {
+let isWarned = false;
+
+function warnOfFullDisk(directory: string): void {
+  if (isWarned) return;
+  isWarned = true;
+  logger("launch").warn(
+    "the disk of {directory} is full: kernels are compiled among the temporary files",
+    { directory },
+  );
+}
+
+async function cachedDirectory(
+  environment: EnvironmentReader,
+): Promise<CompileDirectory | undefined> {
   const root = cacheRoot(environment);
   requirePermissions(root);
   if (root === undefined) return undefined;
@@ -55,11 +100,23 @@ async function cachedDirectory(environment: EnvironmentReader): Promise<string |
     const parent = join(versionedCacheDirectory(root), "compile");
     makeCacheDirectory(root, parent);
     await sweep(parent);
-    return await Deno.makeTempDir({ dir: parent, prefix: PREFIX });
+    return await lockedDirectory(parent);
   } catch (error) {
     // Without a usable cache temporary files will do.
     if (isFileProblem(error)) return undefined;
     throw error;
+  }
+}
+
+/** Makes a directory that no other process removes while this one runs. */
+async function lockedDirectory(parent: string): Promise<CompileDirectory> {
+  for (;;) {
+    const path = await Deno.makeTempDir({ dir: parent, prefix: PREFIX });
+    const file = join(path, LOCK);
+    const lock = await Deno.open(file, { create: true, write: true });
+    // Between the two another process may have found the file without a lock.
+    if (await lock.tryLock(true) && statOf(file)?.isFile === true) return { path, lock };
+    lock.close();
   }
 }
 
@@ -92,14 +149,25 @@ async function sweep(parent: string): Promise<void> {
     if (!isDirectory || !name.startsWith(PREFIX)) continue;
     const path = join(parent, name);
     try {
-      const { mtime } = await Deno.lstat(path);
-      if (mtime !== null && Date.now() - mtime.getTime() > STALE_AFTER) {
-        await Deno.remove(path, { recursive: true });
-      }
+      await removeIfAbandoned(path);
     } catch (error) {
       // Another process sweeps too.
       if (!(error instanceof Deno.errors.NotFound)) throw error;
     }
+  }
+}
+
+/** Removes a directory whose process has ended. */
+async function removeIfAbandoned(path: string): Promise<void> {
+  try {
+    // Held until the directory is gone: its process would notice that.
+    using lock = await Deno.open(join(path, LOCK), { write: true });
+    if (await lock.tryLock(true)) await Deno.remove(path, { recursive: true });
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    const { mtime } = await Deno.lstat(path);
+    const isStale = mtime !== null && Date.now() - mtime.getTime() > STALE_AFTER;
+    if (isStale) await Deno.remove(path, { recursive: true });
   }
 }
 

@@ -148,6 +148,7 @@ Deno.test(
     assertEquals(reports.map(({ statistics }) => statistics.failed), [3, 0, 1]);
     assertEquals(warnings.length, 2, warnings.join("\n"));
     assertStringIncludes(warnings[0]!, "No space left on device");
+    assertStringIncludes(warnings[0]!, folder.path);
     assertStringIncludes(warnings[1]!, "Read-only file system");
   },
 );
