@@ -235,7 +235,7 @@ Deno.test("inline PTX reads registers, memory and floats, and works in macros an
       asm volatile("bar.sync 0;" ::: "memory");
       float x = f[threadIdx.x], y;
       asm("fma.rn.f32 %0, %1, %1, 0f3F000000; add.rz.f32 %0, %0, 0.0;" : "=f"(y) : "f"(x));
-      asm("ex2.approx.ftz.f32 %[to], %[from];" : [to] "=f"(f[threadIdx.x]) : [from] "f"(y));
+      asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(f[threadIdx.x]) : "f"(y));
       asm("red.global.add.u64 [%0], %1;" :: "l"(w), "l"(1ull << 40));
       unsigned old;
       asm volatile("atom.global.cas.b32 %0, [%1+8], 0, %2;" : "=r"(old) : "l"(w), "r"(7u + threadIdx.x) : "memory");
@@ -274,6 +274,20 @@ Deno.test("inline PTX reads registers, memory and floats, and works in macros an
   assertEquals([sum, isLater], [64n << 40n, 1n]);
   assert(swapped! >= 7n && swapped! < 71n);
   assertEquals([...await v.toArray()], [1, 2, 3, 4, 4, 3, 2, 1]);
+});
+
+Deno.test("compile() refuses the named operands of inline PTX, which CUDA does not have", async () => {
+  const source = (template: string) =>
+    `__global__ void k(unsigned* x) {
+      asm("${template}" : [to] "=r"(x[0]) : [from] "r"(1));
+    }`;
+  using _numbered = await device.compile(source("mov.u32 %0, %1;"));
+  for (const template of ["mov.u32 %[to], %1;", "mov.u32 %0, %[from];"]) {
+    const error = await assertRejects(() => device.compile(source(template)), CompileError);
+    if (device.context.info.kind === "cuda") continue;
+    assertEquals(error.diagnostics[0]!.line, 2);
+    assertStringIncludes(error.message, "CUDA's asm refers to its operands by number only");
+  }
 });
 
 Deno.test("compile() refuses other PTX by its instruction and line, where a condition keeps it", async () => {
