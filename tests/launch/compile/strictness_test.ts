@@ -9,7 +9,7 @@ import { installation, withoutNvrtc } from "../../support/nvrtc.ts";
 const isHost = device.context.info.kind === "host";
 const head =
   "#include <cuda_fp16.h>\n#include <cstdlib>\n#include <cstring>\n#include <stdint.h>\n" +
-  "struct Pair { int x, y; }; struct Base { virtual ~Base() {} };\n" +
+  "struct Pair { int x, y; }; struct Base { __device__ virtual ~Base() {} };\n" +
   "struct Derived : Base {};\n";
 const parameters = "int* i, float* f, Pair* p, char* c, unsigned long long* w, int n";
 

@@ -198,6 +198,22 @@ void check_overlap() {
   REQUIRE(cudaFree(device));
 }
 
+__global__ void write_one(int* value) { *value = 1; }
+
+// A GPU needs cudaDeviceEnablePeerAccess for this.
+void check_memory_of_peers() {
+  int* value = nullptr;
+  int result = 0;
+  REQUIRE(cudaSetDevice(small_device));
+  REQUIRE(cudaMalloc(&value, sizeof *value));
+  REQUIRE(cudaSetDevice(first_device));
+  REQUIRE(launch(kernel_descriptor<&write_one>("write_one"), 1, 1, 0, nullptr, value));
+  CHECK_STATUS(cudaDeviceSynchronize(), cudaSuccess, "a kernel reaches the memory of all devices");
+  REQUIRE(cudaMemcpy(&result, value, sizeof result, cudaMemcpyDefault));
+  CHECK(result == 1, "and writes it");
+  REQUIRE(cudaFree(value));
+}
+
 __global__ void never_launched() {}
 
 // CUDA loads a kernel at its first launch, or when it is told to.
@@ -247,6 +263,7 @@ void check_launches() {
   check_shared_memory();
   check_overlap();
   check_loading();
+  check_memory_of_peers();
 }
 
 }  // namespace runtime_test
