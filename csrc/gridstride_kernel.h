@@ -24,10 +24,10 @@ GS_API int32_t gs_kernel_describe(int32_t kernel, char* text, int32_t capacity);
 /* The id of the built-in kernel of this NUL-terminated name. result[0]: id. */
 GS_API int32_t gs_kernel_find(const char* name, double* result);
 
-/* [waits] Loads the machine code of a kernel, built in or of a module, for the device. CUDA would do
- * so at the first launch, and may wait for all work of the device: a kernel that waits for another
- * one needs this for both before. gs_module_load does it for all kernels of the module, if the
- * driver can list them. */
+/* [waits] Loads the machine code of a kernel, built in or of a module, for the device. Otherwise
+ * CUDA does so at the first launch, and may wait for all work of the device: a kernel that waits
+ * for another one needs this for both before. gs_module_load does it for all kernels of the module,
+ * if the driver can list them. */
 GS_API int32_t gs_kernel_load(int32_t device, int32_t kernel);
 
 /* result[0]: whether the kernel is loaded, 1 or 0. GS_ERROR_UNSUPPORTED if the driver, older than

@@ -48,6 +48,7 @@ const NOT_MADE: Readonly<Record<string, string>> = {
   cuMemsetD16Async: "only the C ABI sets memory so: tests/native/shim",
   cuMemsetD32Async: "only the C ABI sets memory so: tests/native/shim",
   cuDeviceGetAttribute: "only for what the runtime has no name for",
+  cuFuncIsLoaded: "only in the native tests",
   cudaStreamIsCapturing: "only where the end of a capture has failed already",
   cudaMemcpy2DAsync: "only the C ABI copies rectangles: tests/native/shim",
   nvmlInit_v2: "only where there is NVML",

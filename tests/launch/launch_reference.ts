@@ -99,6 +99,10 @@ export function referenceBlock(launch: ReferenceLaunch): bigint[] {
   operands[7] = Math.abs((config.sharedMemory as number | undefined) ?? 0);
   operands[8] = rules.length;
   operands[11] = config.cooperative === true ? 1 : 0;
+  if (config.cluster !== undefined) {
+    const [x, y, z] = sides(config.cluster);
+    operands[12] = x! + 256 * y! + 65536 * z!;
+  }
   const passed: Float64Array[] = [];
   rules.forEach((rule, index) => {
     const [bytes, isRaw] = argumentSlots(rule, launch.args[index]);

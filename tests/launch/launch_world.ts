@@ -108,7 +108,7 @@ export class LaunchWorld implements Disposable {
       block: EXTENTS,
       sharedMemory: [undefined, 0, -0, 16, 49152, 49153, 60000, 2 ** 20, NaN, null, "0"],
       cooperative: [undefined, false, true, null, 1],
-      cluster: [undefined, undefined, null, 1, [2, 1]],
+      cluster: [undefined, undefined, null, 1, [2, 1], [1, 3], 5],
       stream: [undefined, ...this.#streams, defaultStream(this.#recorded.context), null, {}],
     };
     const choices = values[field]!;

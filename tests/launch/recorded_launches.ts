@@ -17,7 +17,7 @@ export interface LaunchedKernel {
   launch(config: unknown, ...args: readonly unknown[]): void;
 }
 
-/** The device of the tests, over a library that records launches. */
+/** The device of the tests, but with clusters, over a library that records launches. */
 export class RecordedLaunches implements Disposable {
   readonly context: DeviceContext;
   /** The library's handle of the kernel that all launches are said to be of. */
@@ -35,7 +35,8 @@ export class RecordedLaunches implements Disposable {
       return this.status;
     };
     const symbols = { ...library.symbols, gs_kernel_launch: record };
-    this.context = new DeviceContext(new NativeLibrary(library.path, symbols), ordinal, info);
+    const recording = new NativeLibrary(library.path, symbols);
+    this.context = new DeviceContext(recording, ordinal, { ...info, clusterLaunch: true });
     this.kernelId = findKernel(library, "empty")!;
   }
 

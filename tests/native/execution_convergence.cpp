@@ -145,6 +145,31 @@ void check_rounds() {
   check(right, "lanes in different rounds of a loop count as together", outcome.description);
 }
 
+// Undefined on a GPU: a barrier in both branches of a warp, and shuffles of all lanes in each.
+__global__ void meet_across_branches(unsigned* out) {
+  __shared__ unsigned sums[2];
+  const unsigned lane = threadIdx.x;
+  unsigned other = 0;
+  if (lane < 10) {
+    other = __shfl_xor_sync(~0u, lane, 16);
+    if (lane == 0) sums[0] = 5;
+    __syncthreads();
+  } else {
+    other = __shfl_xor_sync(~0u, lane, 16);
+    if (lane == 31) sums[1] = 7;
+    __syncthreads();
+  }
+  out[lane] = other + 100 * (sums[0] + sums[1]);
+}
+
+void check_across_branches() {
+  std::vector<unsigned> out(32);
+  const Outcome outcome = run<meet_across_branches>(1, 32, 0, out.data());
+  bool right = outcome.code == cudaSuccess;
+  for (unsigned lane = 0; lane < 32; ++lane) right = right && out[lane] == (lane ^ 16) + 1200;
+  check(right, "barriers and shuffles meet across the branches of a warp", outcome.description);
+}
+
 // Queries before a fault are forgotten with their block.
 __global__ void ask_and_fail(unsigned* out, bool fails) {
   if (fails && threadIdx.x == 20) __trap();
@@ -172,6 +197,7 @@ void check_convergence() {
   for (const unsigned modulus : {1u, 3u, 32u}) check_places(modulus);
   for (const unsigned modulus : {1u, 2u, 3u, 32u}) check_counters(modulus);
   check_rounds();
+  check_across_branches();
   check_after_fault();
 }
 

@@ -149,8 +149,8 @@ CUresult cuMemsetD32Async(CUdeviceptr destination, unsigned int value, size_t co
 
 // ---- kernels -----------------------------------------------------------------------------------
 
-// Loads the library for the calling thread's device, if it was not. A module can be used for nothing
-// else here.
+// Loads the library for the calling thread's device, if it was not. Nothing else can be done with
+// the module here.
 CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library);
 
 // The kernel of the calling thread's device.

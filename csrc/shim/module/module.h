@@ -96,8 +96,8 @@ class LoadedModule {
   std::vector<LaunchableKernel> kernels_;
 };
 
-// Loads a kernel for the current device, which may wait for all work of the device: CUDA would do so
-// at the first launch. Drivers before CUDA 12.4 load it when its attributes are read.
+// Loads a kernel for the current device, which may wait for all work of the device. Otherwise CUDA
+// does so at the first launch. Drivers before CUDA 12.4 load it when its attributes are read.
 void load_kernel(cudaKernel_t kernel);
 
 // Throws GS_ERROR_UNSUPPORTED if the driver does not tell.

@@ -11,6 +11,7 @@ import type { SourceContext } from "./source_context.ts";
 
 const MEMORY = "GS_HOST_DYNAMIC_SHARED";
 const MAX_CLASSES = 64;
+const NO_INITIALISER = 'static_assert(false, "__shared__ variables have no initialisers"); ';
 
 /** Words of such a declaration that are no part of the type. */
 const STORAGE: ReadonlySet<string> = new Set(["extern", "static", "__shared__", "__device__"]);
@@ -22,8 +23,8 @@ interface Replacement {
 }
 
 /**
- * Rewrites the declarations of dynamic shared memory in a source and its headers. The text behind
- * them keeps its place.
+ * Rewrites the declarations of dynamic shared memory in a source and its headers, and refuses
+ * initialisers of shared memory, as CUDA does. The text behind them keeps its place.
  *
  * @returns The texts by name; that of the source is empty.
  */
@@ -45,6 +46,12 @@ function declarationsOf(context: SourceContext, shared: Map<string, string>): Re
   const global = new Set(declarations.map(({ head }) => head));
   const replacements: Replacement[] = [];
   for (let at = 0; at < tokens.length; at++) {
+    if (wordsAt(context, at).includes("__shared__") && isInitialised(context, at)) {
+      let first = at;
+      while (first > 0 && STORAGE.has(tokens[first - 1]!.text)) first--;
+      const { start } = tokens[first]!;
+      replacements.push({ start, end: start, text: NO_INITIALISER });
+    }
     if (!wordsAt(context, at).includes("extern")) continue;
     let first = at;
     // __shared__ extern float x[];
@@ -61,6 +68,17 @@ function declarationsOf(context: SourceContext, shared: Map<string, string>): Re
     replacements.push({ start: tokens[first]!.start, end: tokens[at]!.end, text });
   }
   return replacements;
+}
+
+/** Whether a declaration of shared memory has a value, as in `__shared__ int x = 1;`. */
+function isInitialised({ list: { tokens, partners } }: SourceContext, shared: number): boolean {
+  for (let at = shared; at < tokens.length; at++) {
+    const { text } = tokens[at]!;
+    if (text === "=") return true;
+    if (/^[;{}]$/.test(text)) return false;
+    if (partners[at]! > at) at = partners[at]!;
+  }
+  return false;
 }
 
 function wordsAt({ list: { tokens }, macros }: SourceContext, at: number): string[] {

@@ -28,6 +28,9 @@ const QUALIFIER = /^(?:volatile|__volatile__|__volatile|inline|goto)$/;
 /** Thrown for PTX that the table does not have; the message is the reason. */
 class Refusal extends Error {}
 
+/** Thrown for an `asm` that CUDA does not accept either; the message is the reason. */
+class InvalidAsm extends Error {}
+
 const unsigned = (type: string) => TYPES[type.replace(/^[sb](?=\d)/, "u")]!;
 
 /** The statements of one `asm`, for its operands' names. */
@@ -36,7 +39,7 @@ class Translation {
   readonly #registers = new Map<string, string>();
   readonly #statements: string[] = [];
 
-  /** @param operands Constraints by the operands' numbers and names. */
+  /** @param operands Constraints by the operands' numbers. */
   constructor(operands: ReadonlyMap<string, string>) {
     this.#operands = operands;
   }
@@ -248,9 +251,8 @@ class Translation {
 
   /** The address in brackets. Only those of shared memory may have 32 bits. */
   #address(place: string, name: string): string {
-    const [, base = "", offset = "0"] =
-      /^\[\s*([%\w$[\]]+?)\s*(?:\+\s*(-?\w+))?\s*\]$/.exec(place) ??
-        [];
+    const [, base = "", offset = "0"] = /^\[\s*([%\w$]+?)\s*(?:\+\s*(-?\w+))?\s*\]$/.exec(place) ??
+      [];
     const constraint = this.#operands.get(base.replace("%", ""));
     const isShared = name.includes(".shared");
     if (base === "" || (!isShared && constraint !== undefined && !constraint.includes("l"))) {
@@ -270,9 +272,8 @@ class Translation {
   }
 
   #variable(text: string): string | undefined {
-    const operand = /^%(?:\[(\w+)\]|(\d+))$/.exec(text);
-    const name = operand?.[1] ?? operand?.[2];
-    if (name !== undefined) return this.#operands.has(name) ? `gs_${name}` : undefined;
+    const [, operand] = /^%(\d+)$/.exec(text) ?? [];
+    if (operand !== undefined) return this.#operands.has(operand) ? `gs_${operand}` : undefined;
     return this.#registers.get(text);
   }
 
@@ -292,19 +293,18 @@ class Translation {
   }
 }
 
-/** An operand of an `asm`: `[name] "+r"(expression)`. */
+/** An operand of an `asm`: `"+r"(expression)`, maybe after a name in brackets. */
 interface Operand {
-  readonly name: string;
   readonly constraint: string;
   readonly expression: string;
 }
 
 /** Splits the operands of a section at the commas outside of brackets. */
-function operandsIn(tokens: readonly Token[], first: number): Operand[] {
+function operandsIn(tokens: readonly Token[]): Operand[] {
   const operands: Operand[] = [];
   for (let at = 0; at < tokens.length;) {
-    const name = tokens[at]!.text === "[" ? tokens[at + 1]!.text : undefined;
-    if (name !== undefined) at += 3;
+    // A name, which nothing may refer to.
+    if (tokens[at]!.text === "[") at += 3;
     const constraint = tokens[at]?.text.slice(1, -1) ?? "";
     let depth = 0;
     const start = ++at;
@@ -312,7 +312,7 @@ function operandsIn(tokens: readonly Token[], first: number): Operand[] {
       depth += /^[([{]$/.test(tokens[at]!.text) ? 1 : /^[)\]}]$/.test(tokens[at]!.text) ? -1 : 0;
     }
     const expression = tokens.slice(start, at++).map(({ text }) => text).join(" ");
-    operands.push({ name: name ?? String(first + operands.length), constraint, expression });
+    operands.push({ constraint, expression });
   }
   return operands;
 }
@@ -337,33 +337,37 @@ function translated(inside: readonly Token[]): string {
       for (const _ of token.text) sections.push([]);
     } else sections.at(-1)!.push(token);
   }
-  const [strings = [], outputTokens = [], inputTokens = []] = sections;
+  const [strings = [], outputTokens = [], inputTokens = [], clobbers = []] = sections;
   if (!strings.every(({ kind }) => kind === "string")) throw new Refusal("PTX made by macros");
   const template = strings.map(literal).join("");
-  const outputs = operandsIn(outputTokens, 0);
-  const inputs = operandsIn(inputTokens, outputs.length);
+  if (template.includes("%[")) {
+    throw new InvalidAsm("CUDA's asm refers to its operands by number only, as in %0");
+  }
+  const clobber = clobbers.find(({ kind, text }) => kind === "string" && text !== '"memory"');
+  if (clobber !== undefined) {
+    throw new InvalidAsm(`CUDA's asm can only clobber "memory", not ${clobber.text}`);
+  }
+  const outputs = operandsIn(outputTokens);
+  const inputs = operandsIn(inputTokens);
   const all = [...outputs, ...inputs].map((operand, index) => ({ ...operand, index }));
   if (template.trim() === "") return '__asm__ __volatile__("" ::: "memory");';
-  const constraints = new Map(all.flatMap(({ name, index, constraint }) => [
-    [name, constraint] as const,
-    [String(index), constraint] as const,
-  ]));
+  const constraints = new Map(all.map(({ index, constraint }) => [String(index), constraint]));
   const body = new Translation(constraints).run(template);
-  const read = all.map(({ name, constraint, expression, index }) => {
+  const read = all.map(({ constraint, expression, index }) => {
     const type = CONSTRAINTS[constraint.replace(/[=+&]/g, "")];
     if (type === undefined) throw new Refusal(`constraint "${constraint}" of PTX`);
-    const alias = name === String(index)
-      ? ""
-      : ` auto& gs_${index} = gs_${name}; (void)gs_${index};`;
     const isOutput = index < outputs.length;
-    const given = isOutput ? `gs_o${index}` : expression;
+    const given = `${isOutput ? "gs_o" : "gs_i"}${index}`;
     const value = constraint.startsWith("=") ? "0" : `::gridstride::ptx::read<${type}>(${given})`;
-    const target = isOutput ? `auto& gs_o${index} = ${expression}; ` : "";
-    return `${target}[[maybe_unused]] ${type} gs_${name} = ${value};${alias}`;
+    // An immediate number has no size.
+    const check = constraint === "n"
+      ? ""
+      : `static_assert(::gridstride::ptx::is_operand<${type}, ` +
+        `decltype(${given})>(), "the type of an asm operand must fit its constraint"); `;
+    return `${isOutput ? "" : "const "}auto& ${given} = ${expression}; ${check}` +
+      `[[maybe_unused]] ${type} gs_${index} = ${value};`;
   });
-  const written = outputs.map(({ name }, index) =>
-    `::gridstride::ptx::write(gs_o${index}, gs_${name});`
-  );
+  const written = outputs.map((_, index) => `::gridstride::ptx::write(gs_o${index}, gs_${index});`);
   return `{ ${[...read, body, ...written].join(" ")} }`;
 }
 
@@ -409,6 +413,7 @@ function statement(inside: readonly Token[]): string {
   try {
     return translated(inside);
   } catch (error) {
+    if (error instanceof InvalidAsm) return `GS_HOST_NO_PTX(${JSON.stringify(error.message)})`;
     if (!(error instanceof Refusal)) throw error;
     const reason = `the host device has no ${error.message}: leave it to ` +
       "#if !defined(__CUDASIM__), or use the function of CUDA for it";

@@ -282,6 +282,20 @@ Deno.test("inline PTX reads registers, memory and floats, and works in macros an
   assertEquals([...await v.toArray()], [1, 2, 3, 4, 4, 3, 2, 1]);
 });
 
+Deno.test("compile() refuses the named operands of inline PTX, which CUDA does not have", async () => {
+  const source = (template: string) =>
+    `__global__ void k(unsigned* x) {
+      asm("${template}" : [to] "=r"(x[0]) : [from] "r"(1));
+    }`;
+  using _numbered = await device.compile(source("mov.u32 %0, %1;"));
+  for (const template of ["mov.u32 %[to], %1;", "mov.u32 %0, %[from];"]) {
+    const error = await assertRejects(() => device.compile(source(template)), CompileError);
+    if (device.context.info.kind === "cuda") continue;
+    assertEquals(error.diagnostics[0]!.line, 2);
+    assertStringIncludes(error.message, "CUDA's asm refers to its operands by number only");
+  }
+});
+
 Deno.test(
   "compile() refuses other PTX by its instruction and line, where a condition keeps it",
   onHostDevice,

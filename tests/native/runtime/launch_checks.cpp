@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "check.h"
+#include "cuda.h"
+#include "gate.h"
 #include "host/execution/worker_pool.h"
 #include "suites.h"
 
@@ -196,6 +198,61 @@ void check_overlap() {
   REQUIRE(cudaFree(device));
 }
 
+__global__ void write_one(int* value) { *value = 1; }
+
+// A GPU needs cudaDeviceEnablePeerAccess for this.
+void check_memory_of_peers() {
+  int* value = nullptr;
+  int result = 0;
+  REQUIRE(cudaSetDevice(small_device));
+  REQUIRE(cudaMalloc(&value, sizeof *value));
+  REQUIRE(cudaSetDevice(first_device));
+  REQUIRE(launch(kernel_descriptor<&write_one>("write_one"), 1, 1, 0, nullptr, value));
+  CHECK_STATUS(cudaDeviceSynchronize(), cudaSuccess, "a kernel reaches the memory of all devices");
+  REQUIRE(cudaMemcpy(&result, value, sizeof result, cudaMemcpyDefault));
+  CHECK(result == 1, "and writes it");
+  REQUIRE(cudaFree(value));
+}
+
+__global__ void never_launched() {}
+
+// CUDA loads a kernel at its first launch, or when it is told to.
+void check_loading() {
+  const auto function_of = [](const void* kernel) {
+    cudaKernel_t found = nullptr;
+    CUfunction function = nullptr;
+    REQUIRE(cudaGetKernel(&found, kernel));
+    REQUIRE(static_cast<cudaError_t>(cuKernelGetFunction(&function, found)));
+    return function;
+  };
+  const auto is_loaded = [](CUfunction function) {
+    CUfunctionLoadingState state = CU_FUNCTION_LOADING_STATE_UNLOADED;
+    REQUIRE(static_cast<cudaError_t>(cuFuncIsLoaded(&state, function)));
+    return state == CU_FUNCTION_LOADING_STATE_LOADED;
+  };
+  const void* const kernel = kernel_descriptor<&never_launched>("never_launched");
+  const CUfunction function = function_of(kernel);
+  CHECK(!is_loaded(function), "a kernel is not loaded before its first launch");
+  cudaStream_t stream = nullptr;
+  REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  {
+    Gate gate(stream);
+    REQUIRE(launch(kernel, 1, 1, 0, nullptr));
+    CHECK(is_loaded(function), "which loads it, and waits for no other stream");
+    REQUIRE(cudaStreamSynchronize(nullptr));
+  }
+  REQUIRE(cudaSetDevice(second_device));
+  CHECK(!is_loaded(function), "on this device alone");
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  CHECK(cuFuncLoad(function) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a capture forbids loading");
+  cudaGraph_t graph = nullptr;
+  CHECK_STATUS(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated, "as usual");
+  CHECK(cuFuncLoad(function) == CUDA_SUCCESS && is_loaded(function), "otherwise it can be loaded");
+  REQUIRE(cudaSetDevice(first_device));
+  CHECK(cuFuncLoad(nullptr) == CUDA_ERROR_INVALID_HANDLE, "there is no function 0");
+  REQUIRE(cudaStreamDestroy(stream));
+}
+
 }  // namespace
 
 void check_launches() {
@@ -205,6 +262,8 @@ void check_launches() {
   check_functions();
   check_shared_memory();
   check_overlap();
+  check_loading();
+  check_memory_of_peers();
 }
 
 }  // namespace runtime_test

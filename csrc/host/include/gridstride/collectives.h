@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include <type_traits>
+
 #include "qualifiers.h"
 #include "special_registers.h"
 #include "warp_exchange.h"
@@ -43,6 +45,11 @@ inline long long clock64() {
 [[noreturn]] inline void __brkpt() { gs_host_trap("__brkpt() was called without a debugger"); }
 
 // ---- barriers --------------------------------------------------------------------------------
+
+struct __half;
+struct __half2;
+struct __nv_bfloat16;
+struct __nv_bfloat162;
 
 namespace gridstride::host {
 
@@ -155,10 +162,22 @@ GS_HOST_INLINE T shuffle(uint32_t mask, T value, uint32_t source,
   return from_bits<T>((mask >> source & 1) != 0 ? bits : unknown_value);
 }
 
+// What CUDA's functions for the lanes of a warp take. Those of cooperative groups take more.
+template <typename T>
+inline constexpr bool is_lane_value =
+    std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, __half> ||
+    std::is_same_v<T, __half2> || std::is_same_v<T, __nv_bfloat16> ||
+    std::is_same_v<T, __nv_bfloat162>;
+
+#define GS_REQUIRE_LANE_VALUE(T)                      \
+  static_assert(::gridstride::host::is_lane_value<T>, \
+                "CUDA exchanges numbers between lanes, no structs, vectors or pointers")
+
 }  // namespace gridstride::host
 
 template <typename T>
 GS_HOST_INLINE T __shfl_sync(unsigned int mask, T value, int source_lane, int width = 32) {
+  GS_REQUIRE_LANE_VALUE(T);
   using namespace gridstride::host;
   const uint32_t segment = segment_mask(width);
   const uint32_t within = static_cast<uint32_t>(source_lane) & ~segment & 31;
@@ -168,6 +187,7 @@ GS_HOST_INLINE T __shfl_sync(unsigned int mask, T value, int source_lane, int wi
 
 template <typename T>
 GS_HOST_INLINE T __shfl_up_sync(unsigned int mask, T value, unsigned int delta, int width = 32) {
+  GS_REQUIRE_LANE_VALUE(T);
   using namespace gridstride::host;
   const uint32_t lane = lane_id();
   const uint32_t first = lane & segment_mask(width);
@@ -178,6 +198,7 @@ GS_HOST_INLINE T __shfl_up_sync(unsigned int mask, T value, unsigned int delta, 
 
 template <typename T>
 GS_HOST_INLINE T __shfl_down_sync(unsigned int mask, T value, unsigned int delta, int width = 32) {
+  GS_REQUIRE_LANE_VALUE(T);
   using namespace gridstride::host;
   const uint32_t lane = lane_id();
   const uint32_t last = lane | (~segment_mask(width) & 31);
@@ -187,6 +208,7 @@ GS_HOST_INLINE T __shfl_down_sync(unsigned int mask, T value, unsigned int delta
 
 template <typename T>
 GS_HOST_INLINE T __shfl_xor_sync(unsigned int mask, T value, int lane_mask, int width = 32) {
+  GS_REQUIRE_LANE_VALUE(T);
   using namespace gridstride::host;
   const uint32_t lane = lane_id();
   const uint32_t last = lane | (~segment_mask(width) & 31);

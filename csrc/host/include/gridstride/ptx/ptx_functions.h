@@ -23,6 +23,16 @@ GS_HOST_INLINE T as(const V& value) {
   }
 }
 
+// Whether CUDA takes a value of this type for a register: the size has to be the same, and only
+// numbers with a fraction go to a register for them.
+template <class T, class V>
+constexpr bool is_operand() {
+  using Value = std::decay_t<V>;
+  if constexpr (std::is_floating_point_v<T>) return std::is_same_v<Value, T>;
+  return (std::is_integral_v<Value> || std::is_enum_v<Value> || std::is_pointer_v<Value>) &&
+         sizeof(Value) == sizeof(T);
+}
+
 // An operand of the statement as a register: a pointer is its address.
 template <class T, class V>
 GS_HOST_INLINE T read(V value) {
