@@ -10,6 +10,7 @@
 import { logger } from "../ffi/logging.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { environment } from "../hardware/device_list.ts";
+import { nvrtcVersion } from "../launch/compile/nvrtc_search.ts";
 import { compileText } from "../launch/module/compile.ts";
 import type { Kernel } from "../launch/kernel.ts";
 import { DeviceBuffer } from "../memory/device_buffer.ts";
@@ -23,6 +24,9 @@ import {
 } from "./expression/kernel_text.ts";
 import { loopOptions } from "./expression/vector_set.ts";
 import { type TensorStorage, waitFor } from "./storage.ts";
+
+/** The options of generated kernels for CUDA: products are not contracted. */
+export const CUDA_OPTIONS: readonly string[] = ["--fmad=false"];
 
 /** A kernel of a device that is compiled on first use. */
 export class GeneratedKernel {
@@ -44,6 +48,36 @@ export class GeneratedKernel {
   }
 }
 
+/** Compiles the generated kernels of a device. */
+export interface KernelCompiler {
+  /** Compiles a kernel and loads it on its device, with which it ends. */
+  load(work: DeviceWork, generated: GeneratedKernel): Promise<Kernel>;
+  /** The version of NVRTC; undefined for the host device, or without NVRTC. */
+  nvrtcVersion(context: DeviceContext): readonly [major: number, minor: number] | undefined;
+}
+
+const COMPILER: KernelCompiler = {
+  async load({ context, form }, { text, source }) {
+    context.retain();
+    try {
+      const isCuda = context.library.kind === "cuda";
+      const options = form === "block" ? loopOptions(text.vectors) : isCuda ? CUDA_OPTIONS : [];
+      const module = await compileText(context, source, { name: `${text.name}.cu`, options });
+      const kernel = module.kernel(signatureOf(text) as never) as unknown as Kernel;
+      // The module must not keep the device open.
+      context.release();
+      context.onClose(() => {
+        context.retain();
+        module[Symbol.dispose]();
+      });
+      return kernel;
+    } finally {
+      context.release();
+    }
+  },
+  nvrtcVersion: ({ library }) => library.kind === "cuda" ? nvrtcVersion(library) : undefined,
+};
+
 /** An operation whose arguments a kernel checks on the device. */
 export interface CheckedOperation {
   /** The error for the first offending value. */
@@ -63,6 +97,7 @@ const works = new WeakMap<DeviceContext, DeviceWork>();
 export class DeviceWork {
   readonly context: DeviceContext;
   readonly form: KernelForm;
+  readonly compiler: KernelCompiler;
   readonly #kernels = new Map<string, GeneratedKernel>();
   readonly #waiting: WaitingOperation[] = [];
   #drained: Promise<void> | undefined;
@@ -73,15 +108,20 @@ export class DeviceWork {
   readonly #checked: CheckedOperation[] = [];
   readonly #checkedStreams = new Set<Stream>();
 
-  private constructor(context: DeviceContext) {
+  private constructor(context: DeviceContext, compiler: KernelCompiler) {
     this.context = context;
+    this.compiler = compiler;
     this.form = context.library.kind === "host" && !environment.simulate ? "block" : "threads";
   }
 
-  /** The work of the device of a context. */
-  static of(context: DeviceContext): DeviceWork {
+  /**
+   * The work of the device of a context.
+   *
+   * @param compiler That of its kernels; the first call decides.
+   */
+  static of(context: DeviceContext, compiler: KernelCompiler = COMPILER): DeviceWork {
     let work = works.get(context);
-    if (work === undefined) works.set(context, work = new DeviceWork(context));
+    if (work === undefined) works.set(context, work = new DeviceWork(context, compiler));
     return work;
   }
 
@@ -97,29 +137,9 @@ export class DeviceWork {
     return kernel;
   }
 
-  /** Compiles and loads a kernel, which ends with the device. */
+  /** Compiles and loads a kernel. */
   async compile(generated: GeneratedKernel): Promise<void> {
-    const { context } = this;
-    const { text, source } = generated;
-    context.retain();
-    try {
-      const isCuda = context.library.kind === "cuda";
-      const options = this.form === "block"
-        ? loopOptions(text.vectors)
-        : isCuda
-        ? ["--fmad=false"]
-        : [];
-      const module = await compileText(context, source, { name: `${text.name}.cu`, options });
-      generated.kernel = module.kernel(signatureOf(text) as never) as unknown as Kernel;
-      // The module must not keep the device open.
-      context.release();
-      context.onClose(() => {
-        context.retain();
-        module[Symbol.dispose]();
-      });
-    } finally {
-      context.release();
-    }
+    generated.kernel = await this.compiler.load(this, generated);
   }
 
   /** Whether operations wait for a kernel. */

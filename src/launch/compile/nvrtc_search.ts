@@ -7,6 +7,7 @@
 import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
 import {
   environmentGranted,
+  grantedEnvironment,
   type EnvironmentReader,
   mayRead,
 } from "../../ffi/granted_environment.ts";
@@ -84,6 +85,21 @@ export function findNvrtc(
     `Install the CUDA toolkit, or NVRTC alone with \`pip install nvidia-cuda-nvrtc\`, or name the ` +
     `directory of libnvrtc.so in ${NVRTC_VARIABLE}.`,
   ].join("\n"));
+}
+
+const versions = new WeakMap<NativeLibrary, readonly [number, number]>();
+
+/** The version of the NVRTC that compiles for the devices of a library; undefined without one. */
+export function nvrtcVersion(library: NativeLibrary): readonly [number, number] | undefined {
+  try {
+    const version = versions.get(library) ?? findNvrtc(library, grantedEnvironment).version;
+    versions.set(library, version);
+    return version;
+  } catch (error) {
+    // The compilation reports it.
+    if (error instanceof CompilerUnavailableError) return undefined;
+    throw error;
+  }
 }
 
 /** A failed attempt in words. */

@@ -105,6 +105,19 @@ nvrtcTest("compile() needs no header for printf, assert and mathematical functio
   }
 });
 
+nvrtcTest("compile() needs no header for the limits of integers and placement new", async () => {
+  await compile(
+    `struct Pair { int x, y; };
+     extern "C" __global__ void k(unsigned* out, Pair* pair) {
+       out[0] = UINT_MAX - INT_MAX;
+       out[1] = std::numeric_limits<int>::max() == INT_MAX;
+       out[2] = std::numeric_limits<double>::infinity() > std::numeric_limits<float>::max();
+       new (pair) Pair{1, 2};
+     }`,
+    { options: ["-arch=compute_80"] },
+  );
+});
+
 nvrtcTest("compile() finds half and bfloat16 in the toolkit", async () => {
   const image = await compile(
     `#include <cuda_fp16.h>
