@@ -95,6 +95,11 @@ function tensorCoreInstances(kernels: readonly KernelText[]): Set<KernelText> {
   return new Set([...first.values()].map(([text]) => text!));
 }
 
+Deno.test("continuous integration finds the NVRTC that it has installed", () => {
+  const isInstalled = Deno.env.get("CI") !== undefined && Deno.env.get("GRIDSTRIDE_NVRTC");
+  assert(!isInstalled || nvrtc !== undefined, `there is no NVRTC in ${isInstalled}`);
+});
+
 for (const capability of new Set([WHOLE, "7.5", ...MORE])) {
   Deno.test({
     name: `every generated kernel compiles for compute capability ${capability}${withoutNvrtc}`,
