@@ -56,7 +56,8 @@ export interface KernelCompiler {
   nvrtcVersion(context: DeviceContext): readonly [major: number, minor: number] | undefined;
 }
 
-const COMPILER: KernelCompiler = {
+/** The compiler of this package. */
+export const KERNEL_COMPILER: KernelCompiler = {
   async load({ context, form }, { text, source }) {
     context.retain();
     try {
@@ -119,7 +120,7 @@ export class DeviceWork {
    *
    * @param compiler That of its kernels; the first call decides.
    */
-  static of(context: DeviceContext, compiler: KernelCompiler = COMPILER): DeviceWork {
+  static of(context: DeviceContext, compiler: KernelCompiler = KERNEL_COMPILER): DeviceWork {
     let work = works.get(context);
     if (work === undefined) works.set(context, work = new DeviceWork(context, compiler));
     return work;
