@@ -115,8 +115,8 @@ GS_API int32_t gs_module_variable(int32_t module, const char* name, double* resu
 /* Opens NVRTC, once: the builtins library first, both by path; of an empty path nothing for the
  * builtins. A library without a slash is searched for as the system does. result[0] major, [1]
  * minor version; text: where the library lies, or why it cannot be opened, cut off where there is
- * no room. Until then the other functions are GS_ERROR_UNSUPPORTED. Later calls keep the library
- * that was opened first. */
+ * no room. Versions before 12.0 are GS_ERROR_UNSUPPORTED; until one is open, so are the other
+ * functions. Later calls keep the library that was opened first. */
 GS_API int32_t gs_nvrtc_open(const char* builtins, const char* library, char* text,
                              int32_t capacity, double* result);
 

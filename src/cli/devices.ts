@@ -169,7 +169,10 @@ function describeOperations(rows: readonly OperationRow[]): string {
     const failed = own.filter(({ passed }) => !passed);
     const share = ({ maxError, bound }: OperationRow) => maxError / Math.max(bound, 0.01);
     const worst = own.reduce((a, b) => share(b) > share(a) ? b : a);
-    const figures = worst.maxError === 0
+    const uncompiled = own.find(({ compileError }) => compileError !== undefined);
+    const figures = uncompiled !== undefined
+      ? `does not compile: ${uncompiled.compileError!.split("\n")[0]}`
+      : worst.maxError === 0
       ? "exact"
       : `${worst.maxError.toFixed(2)} of ${worst.bound} ULP`;
     const types = own.length === 1 ? own[0]!.dtype : `${own.length} types`;
@@ -200,10 +203,10 @@ double-precision computation in TypeScript. The first run compiles the kernels o
     "--operations <NAMES>": 'tensor operations, such as "add,exp"; "none" for none ["all"]',
   },
   details: `With --json: { kernels, operations }: arrays of { kernel, device, dtype, size, maxError,
-bound, passed, fake } and of { operation, variant, dtype, maxError, bound, passed }, whose errors
-are in units of the last place.
+bound, passed, fake } and of { operation, variant, dtype, maxError, bound, passed, compileError },
+whose errors are in units of the last place.
 
-Exit code 1 if an error exceeds its bound.`,
+Exit code 1 if an error exceeds its bound, or a kernel does not compile.`,
   async run(invocation) {
     const names = operationNames(invocation);
     using device = openDevice(invocation.device);

@@ -10,6 +10,7 @@
 
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { environment } from "../hardware/device_list.ts";
+import { nvrtcVersion } from "../launch/compile/nvrtc_search.ts";
 import { compileBlocking } from "../launch/module/blocking_compile.ts";
 import { compileText } from "../launch/module/compile.ts";
 import type { CompileOptions } from "../launch/module/compile_options.ts";
@@ -27,6 +28,9 @@ import { loopOptions } from "./expression/vector_set.ts";
 import { TensorOperation, type WrittenStorage } from "./operation.ts";
 import { type Report, ReportBook } from "./reports.ts";
 import type { TensorStorage } from "./storage.ts";
+
+/** The options of generated kernels for CUDA: products are not contracted. */
+export const CUDA_OPTIONS: readonly string[] = ["--fmad=false"];
 
 /** A kernel of a device that is compiled on first use. */
 export class GeneratedKernel implements Preparation {
@@ -59,7 +63,7 @@ export class GeneratedKernel implements Preparation {
     const options = form === "block"
       ? loopOptions(this.text.vectors)
       : context.library.kind === "cuda"
-      ? ["--fmad=false"]
+      ? CUDA_OPTIONS
       : [];
     return { name: `${this.text.name}.cu`, options };
   }
@@ -70,7 +74,7 @@ export class GeneratedKernel implements Preparation {
   }
 
   /** Takes over the kernel of a module, which ends with the device, or an error. */
-  settle(outcome: Module<string> | Error): void {
+  settle(outcome: GeneratedModule | Error): void {
     if (this.isSettled) {
       if (!(outcome instanceof Error)) outcome[Symbol.dispose]();
       return;
@@ -96,17 +100,42 @@ export class GeneratedKernel implements Preparation {
 
   /** Compiles kernels with this thread blocked; their own compilations end. */
   static settleNow(kernels: readonly GeneratedKernel[], action: string): void {
-    const requests = kernels.map(({ work: { context }, source, options }) => ({
-      context,
-      source,
-      options,
-    }));
-    compileBlocking(requests, action).forEach((outcome, index) => {
-      kernels[index]!.settle(outcome);
-      kernels[index]!.#ending.abort();
-    });
+    for (const [compiler, own] of Map.groupBy(kernels, ({ work }) => work.compiler)) {
+      compiler.compileNow(own, action).forEach((outcome, index) => {
+        own[index]!.settle(outcome);
+        own[index]!.#ending.abort();
+      });
+    }
   }
 }
+
+/** The module of a generated kernel. */
+export type GeneratedModule = Pick<Module<string>, "kernel" | typeof Symbol.dispose>;
+
+/** Compiles the generated kernels of a device, and loads them. */
+export interface KernelCompiler {
+  /** Compiles a kernel while the program continues. */
+  compile(kernel: GeneratedKernel): Promise<GeneratedModule>;
+  /** Compiles kernels with this thread blocked, for a synchronous call that comes after them. */
+  compileNow(
+    kernels: readonly GeneratedKernel[],
+    action: string,
+  ): readonly (GeneratedModule | Error)[];
+  /** The version of NVRTC; undefined for the host device, or without NVRTC. */
+  nvrtcVersion(context: DeviceContext): readonly [major: number, minor: number] | undefined;
+}
+
+/** The compiler of this package. */
+export const KERNEL_COMPILER: KernelCompiler = {
+  compile: ({ work: { context }, source, options, ending: signal }) =>
+    compileText(context, source, { ...options, signal }),
+  compileNow: (kernels, action) =>
+    compileBlocking(
+      kernels.map(({ work: { context }, source, options }) => ({ context, source, options })),
+      action,
+    ),
+  nvrtcVersion: ({ library }) => library.kind === "cuda" ? nvrtcVersion(library) : undefined,
+};
 
 const works = new WeakMap<DeviceContext, DeviceWork>();
 
@@ -114,6 +143,8 @@ const works = new WeakMap<DeviceContext, DeviceWork>();
 export class DeviceWork {
   readonly context: DeviceContext;
   readonly form: KernelForm;
+  /** The compiler of its kernels. */
+  readonly compiler: KernelCompiler;
   /** The operations that wait, with those of all contexts of the device. */
   readonly order: WorkOrder;
   /** The operations that may report a wrong value. */
@@ -122,8 +153,9 @@ export class DeviceWork {
   /** The kernel of the last operation. */
   lastKernel: GeneratedKernel | undefined = undefined;
 
-  private constructor(context: DeviceContext) {
+  private constructor(context: DeviceContext, compiler: KernelCompiler) {
     this.context = context;
+    this.compiler = compiler;
     this.form = context.library.kind === "host" && !environment.simulate ? "block" : "threads";
     this.reports = new ReportBook(context);
     this.order = WorkOrder.of({ context });
@@ -131,10 +163,14 @@ export class DeviceWork {
       GeneratedKernel.settleNow(kernels as GeneratedKernel[], action);
   }
 
-  /** The work of the device of a context. */
-  static of(context: DeviceContext): DeviceWork {
+  /**
+   * The work of the device of a context.
+   *
+   * @param compiler That of its kernels; the first call decides.
+   */
+  static of(context: DeviceContext, compiler: KernelCompiler = KERNEL_COMPILER): DeviceWork {
     let work = works.get(context);
-    if (work === undefined) works.set(context, work = new DeviceWork(context));
+    if (work === undefined) works.set(context, work = new DeviceWork(context, compiler));
     return work;
   }
 
@@ -152,10 +188,9 @@ export class DeviceWork {
   /** Compiles and loads a kernel. */
   async compile(generated: GeneratedKernel): Promise<void> {
     const { context } = this;
-    const { source, options, ending: signal } = generated;
     context.retain();
     try {
-      generated.settle(await compileText(context, source, { ...options, signal }));
+      generated.settle(await this.compiler.compile(generated));
     } finally {
       context.release();
     }

@@ -1,11 +1,12 @@
 import { device } from "../support/device.ts";
-import { DTYPES } from "../../mod.ts";
+import { CompileError, Device, DTYPES } from "../../mod.ts";
 import { assertEquals, assertRejects } from "@std/assert";
 import { VALIDATED_OPERATIONS, validateOperations } from "../../src/device/tensor.ts";
 import { CREATION_OPERATIONS } from "../../src/device/validation/creation_operations.ts";
 import { PRODUCT_OPERATIONS } from "../../src/device/validation/product_operations.ts";
 import { CASES, runCases } from "../../src/device/validation/tensor_validation.ts";
-import { DeviceWork } from "../../src/tensor/device_work.ts";
+import { DeviceContext } from "../../src/hardware/device_context.ts";
+import { DeviceWork, KERNEL_COMPILER } from "../../src/tensor/device_work.ts";
 import { domainProblem, OPERATIONS } from "../../src/tensor/expression/operations.ts";
 import * as tensors from "../../src/tensor/mod.ts";
 import { ternaryVariants } from "../../src/ternary/ternary_matmul.ts";
@@ -70,6 +71,32 @@ Deno.test("validateOperations() has a case for every element type that an operat
   const rows = await runCases(device, work, 1);
   assertEquals(rows.length, chosen.length);
   assertEquals(rows.filter(({ passed }) => !passed), []);
+});
+
+Deno.test("validateOperations() goes on after a kernel that does not compile", async () => {
+  const { library, ordinal, info } = device.context;
+  const context = new DeviceContext(library, ordinal, info);
+  using other = new Device(context);
+  context.release();
+  const message = 'identifier "__is_same" is undefined';
+  DeviceWork.of(context, {
+    ...KERNEL_COMPILER,
+    compile(generated) {
+      const { name } = generated.text;
+      if (!/tanh/.test(name)) return KERNEL_COMPILER.compile(generated);
+      const diagnostic = { severity: "error", message, file: `${name}.cu`, line: 3 } as const;
+      return Promise.reject(new CompileError(name, "a compiler", [diagnostic], ""));
+    },
+  });
+  const wanted = ["exp float32", "tanh float32", "tanh float16", "sqrt float32", "softmax float32"];
+  const cases = CASES.filter(({ operation, dtype }) => wanted.includes(`${operation} ${dtype}`));
+  const rows = await runCases(other, cases, 1);
+  assertEquals(rows.length, wanted.length);
+  for (const { operation, passed, maxError, compileError } of rows) {
+    const isWrong = operation === "tanh";
+    assertEquals([passed, maxError === Infinity], [!isWrong, isWrong], operation);
+    assertEquals(compileError, isWrong ? `tensor_tanh.cu:3: error: ${message}` : undefined);
+  }
 });
 
 Deno.test("validateOperations() refuses an unknown operation", async () => {

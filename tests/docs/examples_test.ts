@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { documentationExamples } from "../support/documentation_examples.ts";
 import { runPrograms } from "../support/subprocess.ts";
 
@@ -11,6 +11,13 @@ const examples = documentationExamples().filter(({ source }) =>
 
 Deno.test("the documentation has examples to run", () => {
   assert(examples.length >= 15, `there are ${examples.length}`);
+});
+
+Deno.test("runPrograms() names a program that fails, and runs the next one", async () => {
+  const programs = [["one.md:1", 'throw new Error("wrong")'], ["one.md:9", 'console.log("next")']];
+  const { code, stdout, stderr } = await runPrograms(new Map(programs as [string, string][]));
+  assertEquals([code, stdout], [1, "next\n"]);
+  assertStringIncludes(stderr, "one.md:1 fails: Error: wrong");
 });
 
 Deno.test("every example of the documentation runs", async () => {

@@ -63,6 +63,39 @@ Deno.test("`compileNvrtc()` throws without NVRTC", async () => {
   assertEquals(lines.at(-1), "GS_ERROR_UNSUPPORTED");
 });
 
+Deno.test("`openNvrtc()` refuses NVRTC before 12.0, and the next one is opened", async () => {
+  const directory = await Deno.makeTempDir();
+  try {
+    const names = ["GetNumSupportedArchs", "GetSupportedArchs", "CreateProgram", "DestroyProgram"]
+      .concat("AddNameExpression", "CompileProgram", "GetProgramLogSize", "GetProgramLog")
+      .concat("GetPTXSize", "GetPTX", "GetCUBINSize", "GetCUBIN", "GetLoweredName");
+    await Deno.writeTextFile(
+      `${directory}/fake.cpp`,
+      `extern "C" int nvrtcVersion(int* major, int* minor) { *major = MAJOR; *minor = MINOR; return 0; }
+       ${names.map((name) => `extern "C" int nvrtc${name}() { return 0; }`).join("\n")}`,
+    );
+    for (const [major, minor] of [[11, 8], [12, 0]]) {
+      const { success, stderr } = await new Deno.Command(Deno.env.get("CXX") ?? "g++", {
+        args: ["-shared", "-fPIC", `-DMAJOR=${major}`, `-DMINOR=${minor}`, "-o"]
+          .concat(`${directory}/libnvrtc.so.${major}`, `${directory}/fake.cpp`),
+      }).output();
+      assert(success, new TextDecoder().decode(stderr));
+    }
+    const { code, stdout, stderr } = await runProgram(`
+      import { openNativeLibrary } from "${import.meta.resolve("../../src/ffi/library.ts")}";
+      import { openNvrtc } from "${import.meta.resolve("../../src/ffi/native_nvrtc.ts")}";
+      const library = openNativeLibrary(${JSON.stringify(library.path)});
+      const open = (major) => openNvrtc(library, "${directory}/libnvrtc.so." + major, "");
+      console.log(JSON.stringify([open(11), open(12).version]));
+    `);
+    assertEquals(code, 0, stderr);
+    const problem = "it is NVRTC 11.8, and 12.0 is the oldest supported version";
+    assertEquals(JSON.parse(stdout), [{ problem }, [12, 0]]);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+});
+
 nvrtcTest("`openNvrtc()` returns the NVRTC that is already open", () => {
   const opening = openNvrtc(library, "/nowhere/libnvrtc.so", "");
   assert("path" in opening);

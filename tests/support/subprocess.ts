@@ -117,7 +117,7 @@ async function withPrograms<Result>(
 
 /**
  * Runs programs given as text one after the other in one process, because a process for each takes
- * a second.
+ * a second. A program that fails is named in standard error, and the next one runs.
  *
  * @param sources The programs by the name that errors call them by.
  */
@@ -126,10 +126,15 @@ export function runPrograms(
   options: SubprocessOptions = {},
 ): Promise<SubprocessResult> {
   return withPrograms(sources, (files) => {
-    const imports = files.map((file) =>
-      `console.error(${JSON.stringify(file)});\nawait import(${JSON.stringify(file)});\n`
+    const names = [...sources.keys()];
+    const imports = files.map((file, at) =>
+      `await import(${JSON.stringify(file)}).catch((error) => {
+        console.error(${JSON.stringify(`${names[at]} fails:`)}, error);
+        failures++;
+      });\n`
     );
-    return runProgram(`${imports.join("")}console.log("all have run");\nDeno.exit();`, options);
+    const end = 'if (failures === 0) console.log("all have run");\nDeno.exit(Math.sign(failures));';
+    return runProgram(`let failures = 0;\n${imports.join("")}${end}`, options);
   });
 }
 

@@ -180,7 +180,7 @@ template <Keys Source, int TileRows, int Columns, typename T, typename M, typena
 __device__ __forceinline__ void attention(const Attention& a, const T* q, const T* k, const T* v,
                                           const M* mask, const bool* blocks, const int* places,
                                           Out* out, float* sums) {
-  constexpr bool has_mask = !__is_same(M, NoMask);
+  constexpr bool has_mask = !is_same<M, NoMask>;
   constexpr int Rows = TileRows / 16;
   constexpr int per_thread = key_tile / 8;
   constexpr int operands = (TileRows + key_tile) * (depth + 1);

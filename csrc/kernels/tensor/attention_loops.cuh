@@ -255,7 +255,7 @@ template <typename Tile, Keys Source, typename T, typename M, typename Out>
 __device__ __forceinline__ void attention_block(const Attention& a, const T* q, const T* k,
                                                 const T* v, const M* mask, const bool* blocks,
                                                 const int* places, Out* out, float* sums) {
-  constexpr bool has_mask = !__is_same(M, NoMask);
+  constexpr bool has_mask = !is_same<M, NoMask>;
   Tile& tile = tile_of_thread<Tile>();
   const AttentionJob job = attention_job<Source>(a, Tile::rows, places);
   if (job.rows <= 0) return;
@@ -364,7 +364,7 @@ __device__ __forceinline__ void attention(const Attention& a, const T* q, const 
   constexpr int columns = Rows / lanes;
   constexpr int vectors = columns < wide_vectors ? columns : wide_vectors;
 #if defined(GS_MATRIX_TILES)
-  if constexpr (__is_same(T, __nv_bfloat16)) {
+  if constexpr (is_same<T, __nv_bfloat16>) {
     using Tile = MatrixTile<columns>;
     if (Tile::template run<Source>(a, q, k, v, mask, blocks, places, out, sums)) return;
   }

@@ -91,7 +91,7 @@ template <typename Multiply, Keys Source, int TileRows, int Size, int Value, typ
 __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, const T* k,
                                               const T* v, const M* mask, const bool* blocks,
                                               const int* places, Out* out, float* sums) {
-  constexpr bool has_mask = !__is_same(M, NoMask);
+  constexpr bool has_mask = !is_same<M, NoMask>;
   constexpr int widest = Size > Value ? Size : Value;
   // Shared memory without a request for more is 48 KiB.
   constexpr int tile = widest <= 64 ? 64 : widest <= 128 ? 32 : 16;

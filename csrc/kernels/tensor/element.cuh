@@ -117,6 +117,12 @@ namespace gridstride::tensor {
 
 using i64 = long long;
 
+// NVRTC has no <type_traits>, nor the built-in functions of g++ and clang++.
+template <typename T, typename U>
+constexpr bool is_same = false;
+template <typename T>
+constexpr bool is_same<T, T> = true;
+
 template <typename T>
 __device__ __forceinline__ T load(T element) {
   return element;
@@ -222,10 +228,10 @@ __device__ __forceinline__ float next_after(float x, float y) {
   if (!(x < y || x > y)) return x == y ? y : x + y;
   T next = store<T>(x);
   unsigned short bits;
-  __builtin_memcpy(&bits, &next, sizeof bits);
+  memcpy(&bits, &next, sizeof bits);
   const int least = y < 0.0f ? 0x8001 : 1;
   bits = static_cast<unsigned short>(x == 0.0f ? least : bits + ((x < y) == (x > 0.0f) ? 1 : -1));
-  __builtin_memcpy(&next, &bits, sizeof bits);
+  memcpy(&next, &bits, sizeof bits);
   return load(next);
 }
 

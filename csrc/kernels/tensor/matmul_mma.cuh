@@ -31,11 +31,6 @@ namespace gridstride::tensor {
 // ternary_mma.cuh.
 enum class Lie { along, across, any, ternary };
 
-template <typename T, typename U>
-constexpr bool is_same = false;
-template <typename T>
-constexpr bool is_same<T, T> = true;
-
 // A tile of an operand: `edge` rows of the left one or columns of the right one, here both called
 // rows, by `depth` elements along k. Shared memory holds rows of 64 bytes along k, or, across, rows
 // of all elements at one k.

@@ -78,6 +78,10 @@ const Nvrtc& nvrtc_library() {
   return *nvrtc;
 }
 
+// The oldest version with the headers and functions that sources may use: cuda_fp8.h, C++17 and
+// machine code of the GPUs from compute capability 8.9 on.
+constexpr int min_major_version = 12;
+
 // NVRTC opens its builtins by name alone, with the first compilation. If a library of that name is
 // open already, NVRTC uses it, whatever its path.
 int32_t open_nvrtc(const char* builtins_path, const char* path, std::string& problem) {
@@ -93,6 +97,14 @@ int32_t open_nvrtc(const char* builtins_path, const char* path, std::string& pro
   GS_NVRTC_FUNCTIONS(GS_NVRTC_FIND)
 #undef GS_NVRTC_FIND
   if (!problem.empty()) return GS_ERROR_UNSUPPORTED;
+  int major = 0;
+  int minor = 0;
+  GS_NVRTC_CALL(opened_nvrtc, nvrtcVersion, &major, &minor);
+  if (major < min_major_version) {
+    problem = "it is NVRTC " + std::to_string(major) + "." + std::to_string(minor) + ", and " +
+              std::to_string(min_major_version) + ".0 is the oldest supported version";
+    return GS_ERROR_UNSUPPORTED;
+  }
   opened_nvrtc.nvrtcSetFlowCallback =
       reinterpret_cast<NvrtcSetFlowCallback>(dlsym(library.get(), "nvrtcSetFlowCallback"));
   // Both stay open until the process ends: compilations may be running then.

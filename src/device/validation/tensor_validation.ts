@@ -6,6 +6,7 @@
 
 import { checkSize, requireInstance, requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
+import { CompileError, diagnosticText } from "../../launch/compile/compile_error.ts";
 import { type DType, DTYPES, integerRange, isFloatDType } from "../../memory/dtype.ts";
 import * as elementwise from "../../tensor/elementwise.ts";
 import { fromTypedArray, full } from "../../tensor/creation.ts";
@@ -42,12 +43,17 @@ export interface OperationRow {
   readonly variant?: string;
   /** The element type of the operands. */
   readonly dtype: DType;
-  /** The largest error, in units of the last place of the result's type; 0 where exact. */
+  /**
+   * The largest error, in units of the last place of the result's type; 0 where exact, infinite
+   * without a result.
+   */
   readonly maxError: number;
   /** The bound of the error. */
   readonly bound: number;
   /** Whether the error is within its bound. */
   readonly passed: boolean;
+  /** The compiler's first error, if a kernel of the operation does not compile. */
+  readonly compileError?: string;
 }
 
 interface OperationCase {
@@ -256,7 +262,8 @@ export const VALIDATED_OPERATIONS: readonly string[] = [
 
 /**
  * Runs tensor operations with every element type that they take and compares the results with a
- * computation in double precision. The kernels are compiled on the first run.
+ * computation in double precision. The kernels are compiled on the first run; one that does not
+ * compile fails its row, and the others are run.
  *
  * @param options The operations, all by default; the seed of the data; a callback before each row.
  * @throws {RangeError} If an operation is unknown.
@@ -307,26 +314,53 @@ export async function runCases(
   const rows: OperationRow[] = [];
   // Kernels compile in parallel, so some operations are started ahead.
   const ahead = 2 * navigator.hardwareConcurrency;
-  const started: ReturnType<OperationCase["start"]>[] = [];
+  const started: (() => ReturnType<OperationCase["start"]>)[] = [];
   for (const [done, { bound, isCentred = false, start: _, ...named }] of work.entries()) {
     const { operation } = named;
     onProgress?.({ done, total: work.length, operation });
     while (started.length < Math.min(work.length, done + ahead)) {
-      started.push(work[started.length]!.start(device, new RandomSource(seed + started.length)));
+      const { start } = work[started.length]!;
+      started.push(attempted(() => start(device, new RandomSource(seed + started.length))));
     }
-    const { expected, ...own } = started[done]!;
-    const result = await own.result;
-    if (result === undefined) continue;
-    const type = isFloatDType(result.dtype) ? result.dtype : "float64";
-    const actual = [await result.toNested()].flat(4) as (number | bigint | boolean)[];
-    const errors = expected.map((value, at) => {
-      const error = unitsInLastPlace(type, Number(actual[at]), value);
-      return isCentred && Math.abs(value) < 1 ? error * Math.abs(value) : error;
-    });
-    if (actual.length !== expected.length) errors.push(Infinity);
-    const maxError = errors.reduce((most, error) => Math.max(most, error), 0);
-    rows.push({ ...named, maxError, bound, passed: maxError <= bound });
-    result.dispose();
+    try {
+      const { expected, ...own } = started[done]!();
+      using result = await own.result;
+      if (result === undefined) continue;
+      const maxError = await largestError(result, expected, isCentred);
+      rows.push({ ...named, maxError, bound, passed: maxError <= bound });
+    } catch (error) {
+      if (!(error instanceof CompileError)) throw error;
+      const [first] = error.diagnostics;
+      const compileError = first === undefined ? error.message : diagnosticText(first);
+      rows.push({ ...named, maxError: Infinity, bound, passed: false, compileError });
+    }
   }
   return rows;
+}
+
+/** Calls a function at once; its result or its error comes later. */
+function attempted<Result>(call: () => Result): () => Result {
+  try {
+    const result = call();
+    return () => result;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}
+
+async function largestError(
+  result: Tensor,
+  expected: readonly number[],
+  isCentred: boolean,
+): Promise<number> {
+  const type = isFloatDType(result.dtype) ? result.dtype : "float64";
+  const actual = [await result.toNested()].flat(4) as (number | bigint | boolean)[];
+  const errors = expected.map((value, at) => {
+    const error = unitsInLastPlace(type, Number(actual[at]), value);
+    return isCentred && Math.abs(value) < 1 ? error * Math.abs(value) : error;
+  });
+  if (actual.length !== expected.length) errors.push(Infinity);
+  return errors.reduce((most, error) => Math.max(most, error), 0);
 }

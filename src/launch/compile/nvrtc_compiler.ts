@@ -62,14 +62,19 @@ export class NvrtcCompiler implements Compiler {
    *
    * @param library Any native library, also that of the host device.
    * @param environment The variables of the search.
+   * @param root The root of the file system in which headers of a toolkit are searched for.
    * @throws {CompilerUnavailableError} If there is none; the message lists the places.
    */
-  constructor(library: NativeLibrary, environment: EnvironmentReader = grantedEnvironment) {
+  constructor(
+    library: NativeLibrary,
+    environment: EnvironmentReader = grantedEnvironment,
+    root = "/",
+  ) {
     this.#library = library;
     this.#environment = environment;
     this.#installation = findNvrtc(library, environment);
     this.label = `NVRTC ${this.#installation.version.join(".")}`;
-    this.#toolkit = searchToolkitHeaders(this.#installation, environment);
+    this.#toolkit = searchToolkitHeaders(this.#installation, environment, root);
   }
 
   /** Its version and files, and the headers that a request includes besides its own. */

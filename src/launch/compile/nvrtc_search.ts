@@ -8,6 +8,7 @@ import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
 import {
   environmentGranted,
   type EnvironmentReader,
+  grantedEnvironment,
   mayRead,
 } from "../../ffi/granted_environment.ts";
 import type { NativeLibrary } from "../../ffi/library.ts";
@@ -59,8 +60,7 @@ const NVRTC: ToolkitLibrary = {
   file: "libnvrtc.so",
   variable: NVRTC_VARIABLE,
   pythonFolder: "cuda_nvrtc",
-  // All of CUDA 11 from 11.2 on is called 11.2; older versions cannot list their architectures.
-  systemNames: ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"],
+  systemNames: ["libnvrtc.so.13", "libnvrtc.so.12"],
 };
 
 const DEFAULT_DIRECTORY = "the toolkit's default directory";
@@ -81,9 +81,25 @@ export function findNvrtc(
     "Cannot compile for CUDA with NVRTC as there is none that can be used:",
     ...attempts.map(attemptText).map((text) => `  ${text}`),
     ...unreadText(NVRTC),
-    `Install the CUDA toolkit, or NVRTC alone with \`pip install nvidia-cuda-nvrtc\`, or name the ` +
-    `directory of libnvrtc.so in ${NVRTC_VARIABLE}.`,
+    "Install the CUDA toolkit, or NVRTC 12.0 or newer alone, with the headers of 16- and 8-bit floats: " +
+    "`pip install nvidia-cuda-nvrtc nvidia-cuda-runtime`; or name the directory of libnvrtc.so in " +
+    `${NVRTC_VARIABLE}.`,
   ].join("\n"));
+}
+
+const versions = new WeakMap<NativeLibrary, readonly [number, number]>();
+
+/** The version of the NVRTC that compiles for the devices of a library; undefined without one. */
+export function nvrtcVersion(library: NativeLibrary): readonly [number, number] | undefined {
+  try {
+    const version = versions.get(library) ?? findNvrtc(library, grantedEnvironment).version;
+    versions.set(library, version);
+    return version;
+  } catch (error) {
+    // The compilation reports it.
+    if (error instanceof CompilerUnavailableError) return undefined;
+    throw error;
+  }
 }
 
 /** A failed attempt in words. */
@@ -329,7 +345,8 @@ export interface ToolkitSearch {
 
 /**
  * Searches for the headers of NVRTC's version: beside its library, in Python packages beside its own,
- * in `CUDA_HOME` and `CUDA_PATH`, and in the default directories of the toolkit and the system.
+ * in `CUDA_HOME` and `CUDA_PATH`, in the toolkit's default directories, in other Python packages, and
+ * in the system's directory.
  *
  * @param root The root of the file system.
  */
@@ -345,6 +362,7 @@ export function searchToolkitHeaders(
     ...(isAbsolute(library) ? [parent, join(dirname(parent), "cuda_runtime")] : []),
     ...homes.filter((home) => isAbsolute(home)),
     ...installedToolkits(root),
+    ...[...pythonPlaces("cuda_runtime", environment, root)].map(([path]) => dirname(path)),
     join(root, "usr"),
   ].map((home) => join(home, "include"));
   const unique = new Map(directories.toReversed().map((path) => [realPath(path), path]));
@@ -391,15 +409,25 @@ export function absentHeader(
   { wanted, fitting, others, absent }: ToolkitSearch,
   directories: readonly string[],
 ): string {
+  const remedy = `${installation("nvidia-cuda-runtime", wanted, wanted)} installs those of CUDA`;
   const elsewhere = others.find(({ path }) => holdsHeader([path, join(path, "cccl")], header));
   if (elsewhere !== undefined) {
     return `it must be of CUDA ${wanted}, as the compiler is, and that in ${elsewhere.path} is of ` +
-      `CUDA ${elsewhere.version}`;
+      `CUDA ${elsewhere.version}. ${remedy}`;
   }
   const own = ["the headers of the request", ...directories, "the standard headers of Gridstride"];
-  const part = header.startsWith("curand") ? " (`pip install nvidia-curand` installs it)" : "";
+  const part = header.startsWith("curand")
+    ? ` (${installation("nvidia-curand", undefined, wanted)} installs it)`
+    : "";
   const places = `it is not in ${[...own, ...fitting].join(", ")}${part}`;
   if (fitting.length > 0) return places;
   const tried = absent.length === 0 ? "" : `: not in ${absent.join(", ")}`;
-  return `${places}, and there are no headers of CUDA ${wanted} on this machine${tried}`;
+  return `${places}, and there are no headers of CUDA ${wanted} on this machine${tried}. ${remedy}`;
+}
+
+/** The command for a Python package of a CUDA version, which names the major one before CUDA 13. */
+function installation(name: string, version: string | undefined, cuda: string): string {
+  const major = Number.parseInt(cuda);
+  const suffix = major < 13 ? `-cu${major}` : "";
+  return `\`pip install ${name}${suffix}${version === undefined ? "" : `==${version}.*`}\``;
 }

@@ -352,7 +352,7 @@ const PRELUDE = `
 #include "cstdlib"
 #include "cstring"
 #include "ctime"
-#include "limits.h"
+#include "limits"
 #include "new"
 typedef unsigned short ushort;
 typedef unsigned int uint;

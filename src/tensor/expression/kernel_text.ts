@@ -63,9 +63,16 @@ export interface KernelText {
   readonly body: string;
 }
 
+const plainTexts = new Map<string, string>();
+
 /** A template without the lines that are for a compiler that sees files. */
 function withoutIncludes(text: string): string {
-  return text.replaceAll(/^#pragma once\n|^#include "kernels\/.*\n|^ ?\/?\*.*\n/gm, "");
+  let plain = plainTexts.get(text);
+  if (plain === undefined) {
+    plain = text.replaceAll(/^#pragma once\n|^#include "kernels\/.*\n|^ ?\/?\*.*\n/gm, "");
+    plainTexts.set(text, plain);
+  }
+  return plain;
 }
 
 /** The name of the kernel of an operation. */
@@ -78,12 +85,18 @@ export function signatureOf({ name, parameters }: KernelText): string {
   return `${name}(${parameters.join(", ")})`;
 }
 
-/** The whole source. */
-export function sourceOf(text: KernelText, form: KernelForm): string {
-  const { dtypes, template, definitions = "", body } = text;
+/** The text before kernels of a template, whose definitions and bodies are `code`. */
+export function preambleOf(
+  { dtypes, template, vectors = hostVectors() }: Pick<
+    KernelText,
+    "dtypes" | "template" | "vectors"
+  >,
+  code: string,
+  form: KernelForm,
+): string {
   const flags = [
     ...(form === "block" ? ["GS_BLOCK_FORM"] : []),
-    ...(form === "block" && (text.vectors ?? hostVectors()) === "portable" ? ["GS_PORTABLE"] : []),
+    ...(form === "block" && vectors === "portable" ? ["GS_PORTABLE"] : []),
     ...(dtypes.has("float16") ? ["GS_USES_FLOAT16"] : []),
     ...(dtypes.has("bfloat16") ? ["GS_USES_BFLOAT16"] : []),
     ...(dtypes.has("float8_e4m3") || dtypes.has("float8_e5m2") ? ["GS_USES_FLOAT8"] : []),
@@ -92,9 +105,22 @@ export function sourceOf(text: KernelText, form: KernelForm): string {
     ...flags.map((flag) => `#define ${flag} 1`),
     withoutIncludes(ELEMENT),
     ...TEMPLATES[template].map(withoutIncludes),
-    ...vectorDeclarations(definitions + body),
+    ...vectorDeclarations(code),
     "using namespace gridstride::tensor;",
-    definitions,
-    `extern "C" __global__ GS_SEPARATE void ${signatureOf(text)} {\n${body}\n}\n`,
+    "",
   ].join("\n");
+}
+
+/** The kernel, and the definitions before it. */
+export function kernelOf(text: KernelText): string {
+  const { definitions = "", body } = text;
+  return `${definitions}\nextern "C" __global__ GS_SEPARATE void ${
+    signatureOf(text)
+  } {\n${body}\n}\n`;
+}
+
+/** The whole source. */
+export function sourceOf(text: KernelText, form: KernelForm): string {
+  const { definitions = "", body } = text;
+  return preambleOf(text, definitions + body, form) + kernelOf(text);
 }

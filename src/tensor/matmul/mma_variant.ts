@@ -91,6 +91,9 @@ function planMma(problem: MatmulProblem): OwnPlan {
 /** The lowest compute capability for a type. */
 const neededFor = (stored: DType) => stored.startsWith("float8") ? "8.9" : "8.0";
 
+/** The first NVRTC whose PTX has `mma` of float8: version 8.4. */
+const FP8_NVRTC = "12.4";
+
 /** Tensor cores by our own kernel. */
 export const MMA: MatmulVariant = {
   name: "mma",
@@ -111,6 +114,12 @@ export const MMA: MatmulVariant = {
     const [needed, own] = [neededFor(stored[0]), context.info.computeCapability];
     if (capability(own) < capability(needed)) {
       return no(`it needs compute capability ${needed}, and ${context.label} has ${own}`);
+    }
+    const nvrtc = stored[0].startsWith("float8")
+      ? work.compiler.nvrtcVersion(context)?.join(".")
+      : undefined;
+    if (nvrtc !== undefined && capability(nvrtc) < capability(FP8_NVRTC)) {
+      return no(`products of float8 need NVRTC ${FP8_NVRTC} or newer: it is ${nvrtc}`);
     }
     if (context.library.kind === "host" && !isRequested) {
       return no("the host device imitates tensor cores, which takes longer");

@@ -1,8 +1,10 @@
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
+import { openNvrtc } from "../../../src/ffi/native_nvrtc.ts";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
 import { CompilerUnavailableError } from "../../../src/launch/compile/compile_error.ts";
 import type { CompiledImage, CompileRequest } from "../../../src/launch/compile/compiler.ts";
 import { NvrtcCompiler } from "../../../src/launch/compile/nvrtc_compiler.ts";
+import { searchToolkitHeaders } from "../../../src/launch/compile/nvrtc_search.ts";
 import { toolkitHeader } from "../../support/cuda_toolkit.ts";
 import { installation, library, nvrtc, request, withoutNvrtc } from "../../support/nvrtc.ts";
 
@@ -105,6 +107,19 @@ nvrtcTest("compile() needs no header for printf, assert and mathematical functio
   }
 });
 
+nvrtcTest("compile() needs no header for the limits of integers and placement new", async () => {
+  await compile(
+    `struct Pair { int x, y; };
+     extern "C" __global__ void k(unsigned* out, Pair* pair) {
+       out[0] = UINT_MAX - INT_MAX;
+       out[1] = std::numeric_limits<int>::max() == INT_MAX;
+       out[2] = std::numeric_limits<double>::infinity() > std::numeric_limits<float>::max();
+       new (pair) Pair{1, 2};
+     }`,
+    { options: ["-arch=compute_80"] },
+  );
+});
+
 nvrtcTest("compile() finds half and bfloat16 in the toolkit", async () => {
   const image = await compile(
     `#include <cuda_fp16.h>
@@ -121,6 +136,43 @@ nvrtcTest("compile() finds half and bfloat16 in the toolkit", async () => {
   assertMatch(text(image), /mul.*f16/);
   assertEquals(image.log, "");
 }, true);
+
+nvrtcTest(
+  "compile() names the package with the headers of narrow floats without a toolkit",
+  async () => {
+    // The NVRTC that is open, in a folder of its own.
+    const root = await Deno.makeTempDir();
+    try {
+      await Deno.mkdir(`${root}/cu/lib`, { recursive: true });
+      const opened = openNvrtc(library, "libnvrtc.so", "");
+      assert("path" in opened);
+      await Deno.symlink(await Deno.realPath(opened.path), `${root}/cu/lib/libnvrtc.so.${major}`);
+      const environment = (name: string) =>
+        name === "GRIDSTRIDE_NVRTC" ? `${root}/cu/lib` : undefined;
+      const alone = new NvrtcCompiler(library, environment, root);
+      const options = ["-arch=compute_90"];
+      await alone.compile(request("__global__ void k(float* x) { x[0] = 1; }", { options }));
+      const sources = ["cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h"].map((header) =>
+        [header, request(`#include <${header}>\n__global__ void k() {}`, { options })] as const
+      );
+      const name = `nvidia-cuda-runtime${major < 13 ? `-cu${major}` : ""}==${toolkitVersion}.*`;
+      for (const [header, source] of sources) {
+        const error = await assertRejects(() => alone.compile(source), CompileError);
+        const { message } = error.diagnostics[0]!;
+        assert(message.startsWith(`cannot open source file "${header}": `), message);
+        assert(message.endsWith(`. \`pip install ${name}\` installs those of CUDA`), message);
+      }
+      // As pip unpacks the headers.
+      const headers = searchToolkitHeaders(installation!, (it) => Deno.env.get(it)).fitting[0];
+      if (headers === undefined) return;
+      await Deno.symlink(headers, `${root}/cu/include`);
+      const complete = new NvrtcCompiler(library, environment, root);
+      for (const [, source] of sources) await complete.compile(source);
+    } finally {
+      await Deno.remove(root, { recursive: true });
+    }
+  },
+);
 
 nvrtcTest("compile() passes defines, headers and options to NVRTC", async () => {
   const image = await compile(
@@ -253,7 +305,7 @@ Deno.test("NvrtcCompiler() lists the attempts and the remedy when there is no NV
       "Cannot compile for CUDA with NVRTC as there is none that can be used:",
     );
     assertMatch(error.message, /libnvrtc\.so\.13 \(GRIDSTRIDE_NVRTC\): \S/);
-    assertMatch(error.message, /pip install nvidia-cuda-nvrtc/);
+    assertMatch(error.message, /pip install nvidia-cuda-nvrtc nvidia-cuda-runtime/);
   } finally {
     await Deno.remove(directory, { recursive: true });
   }

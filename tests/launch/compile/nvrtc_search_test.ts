@@ -51,7 +51,7 @@ Deno.test("searchNvrtc() searches all places in order", () => {
     "/home/.local/lib/python3.9/site-packages/nvidia/cu13/lib/libnvrtc.so.13",
     "/usr/lib/python3/dist-packages/nvidia/cu13/lib/libnvrtc.so.13",
     "/extra/libnvrtc.so.12",
-    `/usr/lib/${Deno.build.arch}-linux-gnu/libnvrtc.so.11.2`,
+    `/usr/lib/${Deno.build.arch}-linux-gnu/libnvrtc.so.12`,
     "/usr/lib64/libnvrtc.so.12",
   ];
   using folder = machine("/tools/bin/nvcc", "/python/bin/python3", ...found);
@@ -67,8 +67,8 @@ Deno.test("searchNvrtc() searches all places in order", () => {
   };
   assertEquals(libraries(root, variables), found);
   assertEquals(
-    search(root, variables).candidates.slice(-3).map(({ library }) => library),
-    ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"],
+    search(root, variables).candidates.slice(-2).map(({ library }) => library),
+    ["libnvrtc.so.13", "libnvrtc.so.12"],
   );
   // Two ways to one directory.
   Deno.symlinkSync("cuda-13.10", `${root}/usr/local/cuda-14.0`);
@@ -186,6 +186,8 @@ const NAMED = { library: "libnvrtc.so.13", version: [13, 0] } as const;
 
 const unset = () => undefined;
 
+const RUNTIME = "`pip install nvidia-cuda-runtime==13.0.*` installs those of CUDA";
+
 Deno.test("searchToolkitHeaders() sorts directories by version", () => {
   using found = TemporaryDirectory.of({
     "/python/nvidia/cu13/lib/libnvrtc.so.13": "",
@@ -223,6 +225,23 @@ Deno.test("searchToolkitHeaders() sorts directories by version", () => {
   ]);
 });
 
+Deno.test("searchToolkitHeaders() finds the headers of a Python package elsewhere", () => {
+  const places = ["usr/lib/python3/dist-packages", "env/lib/python3.12/site-packages"];
+  const versions = [[13000, "cu13"], [12060, "cuda_runtime"]] as const;
+  for (const place of places) {
+    for (const [version, folder] of versions) {
+      const include = `/${place}/nvidia/${folder}/include`;
+      using found = TemporaryDirectory.of({ [`${include}/cuda_runtime_api.h`]: runtime(version) });
+      const environment = (name: string) =>
+        name === "VIRTUAL_ENV" ? `${found.path}/env` : undefined;
+      const wanted = [Math.floor(version / 1000), version % 1000 / 10] as const;
+      const named = { library: "libnvrtc.so", version: wanted };
+      const { fitting } = searchToolkitHeaders(named, environment, found.path);
+      assertEquals(fitting[0], `${found.path}${include}`);
+    }
+  }
+});
+
 Deno.test("absentHeader() names both versions when another toolkit has the header", () => {
   using found = TemporaryDirectory.of({
     "/usr/local/cuda/include/cuda_runtime_api.h": runtime(12080),
@@ -232,7 +251,7 @@ Deno.test("absentHeader() names both versions when another toolkit has the heade
   assertEquals(
     absentHeader("cuda_fp16.h", search, []),
     "it must be of CUDA 13.0, as the compiler is, and that in " +
-      `${found.path}/usr/local/cuda/include is of CUDA 12.8`,
+      `${found.path}/usr/local/cuda/include is of CUDA 12.8. ${RUNTIME}`,
   );
   assertEquals(holdsHeader(search.fitting, "cuda_fp16.h"), false);
 });
@@ -244,6 +263,6 @@ Deno.test("absentHeader() lists the searched places", () => {
     absentHeader("cuda_fp16.h", searchToolkitHeaders(NAMED, unset, root), ["/mine"]),
     "it is not in the headers of the request, /mine, the standard headers of Gridstride, and there " +
       `are no headers of CUDA 13.0 on this machine: not in ${root}/usr/local/cuda/include (no CUDA ` +
-      `headers), ${root}/usr/include (no CUDA headers)`,
+      `headers), ${root}/usr/include (no CUDA headers). ${RUNTIME}`,
   );
 });
