@@ -115,10 +115,11 @@ class ReportPage {
     }
   }
 
-  /** Settles the reports of a page that is being finished, with this thread blocked. */
+  /** Ends {@linkcode ReportPage.finish} early, with this thread blocked. */
   finishSync(): void {
     const stream = this.#joined();
     if (stream !== undefined) this.#conclude(this.readSync(stream));
+    this.free();
   }
 
   free(): void {
