@@ -81,12 +81,13 @@ export class WorkOrder {
     if (!this.#isDraining) void this.#drain();
   }
 
-  /** Removes an operation whose results are not needed. */
-  abandon(operation: WaitingOperation): void {
+  /** Removes an operation whose results are not needed; returns whether it waited. */
+  abandon(operation: WaitingOperation): boolean {
     const context = this.#waiting.get(operation);
-    if (context === undefined) return;
+    if (context === undefined) return false;
     this.#waiting.delete(operation);
     release(context);
+    return true;
   }
 
   /** Calls `act` after the operations that wait now, at once if there are none. */

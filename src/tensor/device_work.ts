@@ -24,8 +24,8 @@ import {
   sourceOf,
 } from "./expression/kernel_text.ts";
 import { loopOptions } from "./expression/vector_set.ts";
-import { TensorOperation, type WrittenStorage } from "./operation.ts";
-import { type Report, ReportBook } from "./reports.ts";
+import { TensorOperation, type WrittenStorage } from "./operation/operation.ts";
+import { type Report, ReportBook } from "./operation/reports.ts";
 import type { TensorStorage } from "./storage.ts";
 
 /** A kernel of a device that is compiled on first use. */

@@ -50,6 +50,11 @@ Deno.test("Disposed results give their memory back while their kernel is compile
     // A chain, of which only the end is disposed: nothing before it is needed either.
     T.tidy(() => void x.sin().cos().tanh().exp());
     assertEquals([live(), WorkOrder.of(own).size], [before, 0]);
+    // Operations that write the tensor that they read do not hold it.
+    const z = T.full([MIB], 2, { device: own });
+    for (let step = 0; step < 3; step++) T.cos(z, { out: z });
+    z.dispose();
+    assertEquals([live(), WorkOrder.of(own).size], [before, 0]);
     // The last result needs all before it, however often they are disposed.
     let y = x.add(1);
     for (let step = 0; step < 3; step++) {
@@ -76,6 +81,14 @@ Deno.test("An operation is not abandoned while a view of its result, or a part o
   T.tidy(() => void T.square(x, { out: target }));
   assertEquals([...await view.toArray()], [3, 4, 5].map((it) => Math.fround(Math.log1p(it))));
   assertEquals([...await target.toArray()], [0, 1, 4, 9, 16, 25]);
+});
+
+Deno.test("An operation is not abandoned while one that waits reads and writes its result", async () => {
+  using own = openDevice(device.label);
+  // Sums of parts are disposed before the pass that adds them, and writes there, too.
+  using sums = T.cumulativeSum(T.ones([20_001], { device: own }));
+  assertEquals((await sums.toArray()).at(-1), 20_001);
+  assertEquals((await T.cumulativeSum(sums.multiply(0)).toArray()).at(-1), 0);
 });
 
 Deno.test("An operation that waits reads a tensor that is overwritten and disposed later", async () => {
