@@ -37,6 +37,7 @@ async function withCompiler(prepare: (all: readonly Preparation[]) => void, act:
 const buffer = device.allocate("float32", 4, { fill: 1 });
 const other = device.allocate("float32", 4, { fill: 2 });
 const pinned = device.allocatePinned("float32", 4);
+const pitched = device.allocate2d("float32", 2, 3, { fill: 1 });
 const event = device.createEvent();
 const graph = device.stream.capture(() => device.kernels.scale(buffer, 1, buffer));
 const array = new Float32Array(4);
@@ -92,6 +93,7 @@ const ASYNCHRONOUS: Record<string, () => Promise<unknown>> = {
   "stream.done()": () => device.stream.done(),
   "buffer.toArray()": () => buffer.toArray(),
   "buffer.copyTo()": () => buffer.copyTo(array),
+  "pitched.toArray()": () => pitched.toArray(),
   "tensor.toArray()": () => T.ones([3], { device }).toArray(),
   "tensor.ready()": () => T.ones([3], { device }).ready(),
 };
