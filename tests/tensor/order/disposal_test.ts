@@ -79,7 +79,8 @@ Deno.test("An operation is not abandoned while a view of its result, or a part o
   const view = T.tidy(() => T.log1p(x).reshape([2, 3]).at(1));
   using target = T.zeros([6], { device: own });
   T.tidy(() => void T.square(x, { out: target }));
-  assertEquals([...await view.toArray()], [3, 4, 5].map((it) => Math.fround(Math.log1p(it))));
+  const logarithms = await view.toArray();
+  assert(logarithms.every((it, at) => Math.abs(it - Math.log1p(at + 3)) < 1e-6), `${logarithms}`);
   assertEquals([...await target.toArray()], [0, 1, 4, 9, 16, 25]);
 });
 
@@ -99,7 +100,10 @@ Deno.test("An operation that waits reads a tensor that is overwritten and dispos
   const z = x.multiply(10);
   x.dispose();
   assertEquals([...await z.toArray()], [30, 30, 30, 30]);
-  assertEquals(new Set(await y.toArray()), new Set([Math.fround(Math.exp(2))]));
+  assertEquals(
+    (await y.toArray()).map((it) => Math.round(100 * it)),
+    new Float32Array(4).fill(739),
+  );
 });
 
 Deno.test("Memory of operations that wait is used again when a device is full", async () => {
