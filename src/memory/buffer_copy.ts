@@ -100,7 +100,7 @@ const BYTES_PER_TURN = 2 ** 22;
  * Copies device memory to a JavaScript array after the work enqueued so far, without blocking the
  * event loop.
  */
-export async function download(
+async function download(
   target: Uint8Array<ArrayBufferLike>,
   source: DeviceRange,
   stream: Stream,
@@ -250,11 +250,21 @@ export async function copyOut<D extends DType>(
   options: CopyOptions,
 ): Promise<void> {
   const { bytes, range, stream } = sourceOf(buffer, target, options);
+  await downloadInOrder(bytes, buffer, range, stream);
+}
+
+/** Downloads a part of a buffer after the operations that wait for their kernels. */
+export async function downloadInOrder(
+  target: Uint8Array<ArrayBufferLike>,
+  buffer: DeviceBuffer,
+  range: DeviceRange,
+  stream: Stream,
+): Promise<void> {
   // The memory must last until the copy is enqueued.
   const release = holdBuffer(buffer);
   try {
     await WorkOrder.of(buffer).inOrder(range.context, () => {
-      const copied = download(bytes, range, stream);
+      const copied = download(target, range, stream);
       release();
       return copied;
     });

@@ -11,7 +11,7 @@ import { labelOf } from "../hardware/device_context.ts";
 import type { Stream } from "../stream/stream.ts";
 import {
   copyRows,
-  download,
+  downloadInOrder,
   downloadSync,
   type PitchedRange,
   requireArray,
@@ -151,7 +151,7 @@ export class PitchedBuffer<D extends DType = DType> implements Disposable {
   /** Returns the rows without padding; see {@linkcode DeviceBuffer.toArray}. */
   async toArray(options: StreamChoice = {}): Promise<TypedArrayOf<D, ArrayBuffer>> {
     const { array, bytes, range, stream } = this.#plan(options);
-    await download(bytes, range, stream);
+    await downloadInOrder(bytes, this.buffer, range, stream);
     return array;
   }
 

@@ -327,10 +327,16 @@ export class Stream implements Disposable {
     if (!this.#holdsContext || this.#id === 0) return;
     const order = WorkOrder.of(this);
     if (!order.isWaiting) return this.#close();
-    order.append(
-      { run: () => giveBackAfterFailure({ [Symbol.dispose]: () => this.#close() }) },
-      this.context,
-    );
+    order.append({ run: () => this.#closeLater() }, this.context);
+  }
+
+  #closeLater(): void {
+    try {
+      this.#close();
+    } catch (error) {
+      const device = labelOf(this.context);
+      logger("stream").error("{device}: cannot destroy a stream: {error}", { device, error });
+    }
   }
 
   #close(): void {

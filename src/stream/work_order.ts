@@ -81,11 +81,7 @@ export class WorkOrder {
     if (!this.#isDraining) void this.#drain();
   }
 
-  /**
-   * Removes an operation whose results are not needed.
-   *
-   * @returns Whether it was waiting.
-   */
+  /** Removes an operation whose results are not needed; returns whether it waited. */
   abandon(operation: WaitingOperation): boolean {
     const context = this.#waiting.get(operation);
     if (context === undefined) return false;

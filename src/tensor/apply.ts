@@ -12,8 +12,8 @@ import { cTypeOf, type DType, integerRange, isFloatDType } from "../memory/dtype
 import type { KernelArgument } from "../launch/signature/signature_types.ts";
 import type { Stream } from "../stream/stream.ts";
 import type { DeviceWork, GeneratedKernel } from "./device_work.ts";
-import type { WrittenStorage } from "./operation.ts";
-import type { Report } from "./reports.ts";
+import type { WrittenStorage } from "./operation/operation.ts";
+import type { Report } from "./operation/reports.ts";
 import { kernelName, type KernelText } from "./expression/kernel_text.ts";
 import {
   castNode,

@@ -25,8 +25,8 @@ import {
   sourceOf,
 } from "./expression/kernel_text.ts";
 import { loopOptions } from "./expression/vector_set.ts";
-import { TensorOperation, type WrittenStorage } from "./operation.ts";
-import { type Report, ReportBook } from "./reports.ts";
+import { TensorOperation, type WrittenStorage } from "./operation/operation.ts";
+import { type Report, ReportBook } from "./operation/reports.ts";
 import type { TensorStorage } from "./storage.ts";
 
 /** The options of generated kernels for CUDA: products are not contracted. */

@@ -2,7 +2,7 @@
  * Elements at positions that a tensor holds: reading them, and adding to them.
  *
  * Positions are checked on the device. One that is out of range reads nothing and writes nothing,
- * and the next `toArray()` throws.
+ * and reading the result throws.
  *
  * @module
  */
@@ -117,7 +117,7 @@ function gather(
  * The elements, rows or planes at positions along an axis: the axis is replaced by the shape of the
  * positions. Negative positions count from the end.
  *
- * @throws {RangeError} If the axis is out of range; at the next `toArray()` if a position is.
+ * @throws {RangeError} If the axis is out of range; when the result is read if a position is.
  * @throws {TypeError} If the positions are not `int32` or `int64`.
  *
  * @example
@@ -162,7 +162,7 @@ function taken(
  * Elements at positions along an axis, the last by default, with positions of their own for each
  * place on the other axes: `argsort()` gives such positions. Other axes broadcast.
  *
- * @throws {RangeError} If the shapes do not broadcast; at the next `toArray()` if a position is out
+ * @throws {RangeError} If the shapes do not broadcast; when the result is read if a position is out
  * of range.
  * @throws {TypeError} If the positions are not `int32` or `int64`.
  * @category Indexing
@@ -195,7 +195,7 @@ export function takeAlongAxis<D extends DType>(
  * The rows of a table at positions, such as the vectors of words.
  *
  * @param weights The table: two dimensions.
- * @throws {RangeError} If the table has not two dimensions; at the next `toArray()` if a position is
+ * @throws {RangeError} If the table has not two dimensions; when the result is read if a position is
  * out of range.
  * @throws {TypeError} If the positions are not `int32` or `int64`.
  * @category Indexing
@@ -235,7 +235,7 @@ function countedFromBegin(indices: Tensor, extent: number, options: TensorOption
  * the shape of `take(x, indices, { axis })`. Several updates of one element are added in their
  * order, in `float32` for 16-bit floats, so the same input gives the same bits.
  *
- * @throws {RangeError} If the shape of the updates differs; at the next `toArray()` if a position is
+ * @throws {RangeError} If the shape of the updates differs; when the result is read if a position is
  * out of range.
  * @throws {TypeError} If the positions are not `int32` or `int64`, the updates have another element
  * type than `x`, or that is an 8-bit float.

@@ -12,8 +12,14 @@ import { DeviceBuffer, placeOfBuffer } from "../memory/device_buffer.ts";
 import { createTypedArray, type DType, type TypedArrayOf } from "../memory/dtype.ts";
 import { defaultStream, isSameStream, type Stream } from "../stream/stream.ts";
 import { DeviceWork } from "./device_work.ts";
-import type { TensorOperation } from "./operation.ts";
-import { checkReports, checkReportsSync, NO_REPORTS, type Reports, unionOf } from "./reports.ts";
+import type { TensorOperation } from "./operation/operation.ts";
+import {
+  checkReports,
+  checkReportsSync,
+  NO_REPORTS,
+  type Reports,
+  unionOf,
+} from "./operation/reports.ts";
 
 /** Makes later work of a stream wait for the work of another one so far. */
 export function waitFor(first: Stream, then: Stream): void {
@@ -33,7 +39,7 @@ export class TensorStorage {
   // Other streams that have read it since.
   readonly #readers = new Set<Stream>();
   #holders = 0;
-  /** Operations that wait to read it, without those that write it, too. */
+  /** The number of reads by operations that wait. */
   #readsWaiting = 0;
   /** Operations that wait to write it. */
   readonly #writers = new Set<TensorOperation>();
@@ -144,21 +150,16 @@ export class TensorStorage {
     this.#freeUnlessUsed();
   }
 
-  /** Whether its content is needed. */
-  get isUsed(): boolean {
-    return this.#holders > 0 || this.#readsWaiting > 0;
+  /** Whether its content is needed, not counting some reads. */
+  isUsedBeside(reads: number): boolean {
+    return this.#holders > 0 || this.#readsWaiting > reads;
   }
 
-  /**
-   * Frees the memory unless it is used. The last operation that waits to write it is abandoned, unless
-   * its other results are used: it may update what an earlier one writes. An abandoned operation
-   * releases this memory, and so the one before is next.
-   */
+  /** Frees the memory unless it is used, and abandons operations that wait to write only such. */
   #freeUnlessUsed(): void {
-    if (this.isUsed || this.freed) return;
-    const lastWriter = [...this.#writers].at(-1);
-    if (lastWriter === undefined) this.buffer.free();
-    else lastWriter.abandonUnlessUsed();
+    if (this.#holders > 0) return;
+    for (const writer of [...this.#writers]) writer.abandonUnlessUsed();
+    if (this.#writers.size === 0 && this.#readsWaiting === 0) this.buffer.free();
   }
 
   /** Takes over the outcome of an operation that wrote it, as a whole or in part. */

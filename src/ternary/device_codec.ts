@@ -134,7 +134,7 @@ function derivedScales(x: Tensor, layout: Layout, action: string, stream: Stream
   return result;
 }
 
-/** A copy of scales. One that is not positive and finite is an error at the next `toArray()`. */
+/** A copy of scales. One that is not positive and finite is an error when the result is read. */
 export function checkedScales(given: Tensor, action: string, wanted?: Stream): Tensor<"float32"> {
   const stream = streamFor(given.context, wanted);
   const scales = dense(given, { stream });

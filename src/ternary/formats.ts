@@ -109,7 +109,7 @@ const FLOATS = ["float32", "float16", "bfloat16", "int8"] as const;
  * @returns The bytes with the scales that the format stores. Bytes of a tensor are a tensor.
  * @throws {TypeError} If a format needs or does not have an option.
  * @throws {RangeError} If the format does not take the shape; if an element is not of the kind above
- * or a scale is not positive and finite: of a tensor at the next `toArray()`.
+ * or a scale is not positive and finite: of a tensor when the result is read.
  *
  * @example
  * ```ts
@@ -190,7 +190,7 @@ export function scalesOf(
  * @param bytes An array, or a tensor, which is decoded on its device.
  * @throws {TypeError} If a format needs or does not have an option.
  * @throws {RangeError} If there are too few or too many bytes for the shape; if a byte has no meaning
- * or a scale is not positive and finite: of a tensor at the next `toArray()`.
+ * or a scale is not positive and finite: of a tensor when the result is read.
  * @category Formats
  */
 export function decode(

@@ -249,7 +249,7 @@ function check(
  * @throws {TypeError} If an element type or an option is none of these, or the tensors are on several
  * devices.
  * @throws {RangeError} If extents differ, or the device does not run the variant; if a given scale is
- * not positive and finite, at the next `toArray()`.
+ * not positive and finite, when the result is read.
  *
  * @example
  * ```ts

@@ -96,7 +96,7 @@ export class TernaryWeights {
    * @throws {TypeError} If the source is none of these, or an option is missing or does not belong to
    * it.
    * @throws {RangeError} If shapes do not agree; if a byte or a code is no weight, or a scale is not
-   * positive and finite: of tensors at the next `toArray()`. If scales within a row differ, as those of
+   * positive and finite: of tensors when the result is read. If scales within a row differ, as those of
    * blocks may.
    */
   static from(

@@ -8,7 +8,7 @@ import type { DeviceContext } from "../../hardware/device_context.ts";
 import { type Occupancy, occupancy, occupancyLimits } from "../../launch/occupancy.ts";
 import type { CopyDirection, DeviceWork, KernelWork } from "../../stream/activity.ts";
 import { type DeviceClock, type TimedWork, WorkTimer } from "./work_timer.ts";
-import type { Stream } from "../../stream/stream.ts";
+import { defaultStream, type Stream } from "../../stream/stream.ts";
 import type {
   CopyCount,
   CopyStatistics,
@@ -72,11 +72,13 @@ export class WorkLog implements Disposable {
 
   /** The number of a stream, in the order of first use. */
   streamNumber(stream: Stream): number {
-    const known = this.#streamNumbers.get(stream);
+    // All contexts of a device have one default stream.
+    const key = stream.isDefault ? defaultStream(this.#context) : stream;
+    const known = this.#streamNumbers.get(key);
     if (known !== undefined) return known;
     const number = this.#streamNames.length;
     this.#streamNames.push(stream.isDefault ? "default stream" : `stream ${number + 1}`);
-    this.#streamNumbers.set(stream, number);
+    this.#streamNumbers.set(key, number);
     return number;
   }
 

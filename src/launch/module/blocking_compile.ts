@@ -7,6 +7,9 @@
  * @module
  */
 
+import { fileURLToPath } from "node:url";
+import { mayRead } from "../../ffi/granted_environment.ts";
+import { PACKAGE_ROOT } from "../../ffi/locate.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import type { CachedSource } from "../cache/kernel_cache.ts";
 import { CompileError, CompilerUnavailableError } from "../compile/compile_error.ts";
@@ -123,8 +126,14 @@ function decodeResults(bytes: Uint8Array<ArrayBuffer>, textLength: number): Work
 }
 
 function startWorker(action: string) {
+  const url = new URL("./compile_worker.ts", import.meta.url);
+  const root = PACKAGE_ROOT.protocol === "file:" ? fileURLToPath(PACKAGE_ROOT) : undefined;
+  if (root !== undefined && !mayRead(fileURLToPath(url))) {
+    const remedy = `run again with --allow-read=${root}`;
+    throw refusal(action, `the worker that compiles them may not read this package: ${remedy}`);
+  }
   try {
-    const worker = new Worker(new URL("./compile_worker.ts", import.meta.url), { type: "module" });
+    const worker = new Worker(url, { type: "module" });
     return {
       postMessage: (message: unknown) => worker.postMessage(message),
       [Symbol.dispose]: () => worker.terminate(),
@@ -136,8 +145,8 @@ function startWorker(action: string) {
 
 function refusal(action: string, reason: string): TypeError {
   return new TypeError(
-    `Cannot ${action} as tensor operations wait for their kernels, and ${reason}. ` +
-      "Await device.done() or tensor.ready() first",
+    `Cannot ${action} as tensor operations wait for their kernels, and ${reason}; ` +
+      "or await device.done() or tensor.ready() first",
   );
 }
 

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import type { Device } from "../../../mod.ts";
+import { type Device, openDevice } from "../../../mod.ts";
 import {
   type CopyRecord,
   DeviceTrace,
@@ -54,6 +54,18 @@ Deno.test("DeviceTrace records launch parameters, start and duration of kernels"
     assert(enqueued >= 0 && enqueueTime >= 0 && start >= enqueued - slack);
     assert(start + duration <= recording.duration + slack);
   }
+});
+
+Deno.test("DeviceTrace has one default stream, however often the device is opened", async () => {
+  using again = openDevice(device.label);
+  using own = device.allocate("float32", 4, { fill: 1 });
+  using other = again.allocate("float32", 4, { fill: 1 });
+  const recording = await recordingOf(() => {
+    device.kernels.scale(own, 2, own);
+    again.kernels.scale(other, 2, other);
+  });
+  assertEquals(recording.streams, ["default stream"]);
+  assertEquals(kernels(recording).map(({ stream }) => stream), [0, 0]);
 });
 
 Deno.test("DeviceTrace.stats() sums launches per kernel and in total", async () => {

@@ -50,10 +50,8 @@ Deno.test("A tensor operation waits for that of another Device whose kernel is n
   await ones([4], { device }).add(ones([4], { device })).toArray();
   const a = log1p(full([4], 3, { device: other }));
   const sum = ones([4], { device }).add(a);
-  assertEquals(
-    [...await sum.toArray()],
-    Array(4).fill(Math.fround(1 + Math.fround(Math.log1p(3)))),
-  );
+  const sums = await sum.toArray();
+  assert(sums.every((it) => Math.abs(it - 1 - Math.log1p(3)) < 1e-5), `${sums}`);
   const b = cos(full([4], 0, { device: other }));
   assertEquals([...await b.add(ones([4], { device })).toArray()], [2, 2, 2, 2]);
 });

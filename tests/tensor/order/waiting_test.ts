@@ -2,7 +2,7 @@
 
 import { device } from "../../support/device.ts";
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { DeviceBuffer, openDevice } from "../../../mod.ts";
+import { openDevice } from "../../../mod.ts";
 import * as T from "../../../src/device/tensor.ts";
 import { storageOf } from "../../../src/tensor/tensor.ts";
 import { type Preparation, WorkOrder } from "../../../src/stream/work_order.ts";
@@ -21,6 +21,8 @@ function waiting(log: string[]) {
   return { preparation, finish };
 }
 
+const settle = (preparation: Preparation) => void Object.assign(preparation, { isSettled: true });
+
 /** Runs a test with a replaced compiler. */
 async function withCompiler(prepare: (all: readonly Preparation[]) => void, act: () => unknown) {
   const { prepareNow } = order;
@@ -35,6 +37,7 @@ async function withCompiler(prepare: (all: readonly Preparation[]) => void, act:
 const buffer = device.allocate("float32", 4, { fill: 1 });
 const other = device.allocate("float32", 4, { fill: 2 });
 const pinned = device.allocatePinned("float32", 4);
+const pitched = device.allocate2d("float32", 2, 3, { fill: 1 });
 const event = device.createEvent();
 const graph = device.stream.capture(() => device.kernels.scale(buffer, 1, buffer));
 const array = new Float32Array(4);
@@ -60,7 +63,7 @@ for (const [name, act] of Object.entries(SYNCHRONOUS)) {
   Deno.test(`${name} comes after operations that wait for a kernel`, async () => {
     const log: string[] = [];
     await withCompiler((all) => {
-      for (const each of all) Object.assign(each, { isSettled: true });
+      all.forEach(settle);
       log.push(`compile ${all.length}`);
     }, () => {
       const { finish } = waiting(log);
@@ -73,11 +76,25 @@ for (const [name, act] of Object.entries(SYNCHRONOUS)) {
   });
 }
 
+Deno.test("A kernel that is launched again and again notices operations that wait", async () => {
+  const log: string[] = [];
+  const prepare = (all: readonly Preparation[]) => all.forEach(settle);
+  for (let round = 0; round < 3; round++) device.kernels.scale(buffer, 1, other);
+  await withCompiler(prepare, () => {
+    waiting(log).finish();
+    device.kernels.scale(buffer, 1, other);
+    log.push("launch");
+  });
+  assertEquals(log, ["operation", "launch"]);
+  await device.done();
+});
+
 const ASYNCHRONOUS: Record<string, () => Promise<unknown>> = {
   "device.done()": () => device.done(),
   "stream.done()": () => device.stream.done(),
   "buffer.toArray()": () => buffer.toArray(),
   "buffer.copyTo()": () => buffer.copyTo(array),
+  "pitched.toArray()": () => pitched.toArray(),
   "tensor.toArray()": () => T.ones([3], { device }).toArray(),
   "tensor.ready()": () => T.ones([3], { device }).ready(),
 };
@@ -101,7 +118,7 @@ Deno.test("A copy to an array has its place in the order where it is called", as
   const log: string[] = [];
   using memory = device.allocate("float32", 2, { fill: 3 });
   await withCompiler(
-    (all) => all.forEach((each) => Object.assign(each, { isSettled: true })),
+    (all) => all.forEach(settle),
     async () => {
       const { finish } = waiting(log);
       const read = memory.toArray();
@@ -162,11 +179,22 @@ Deno.test("device.doneSync() compiles and launches an operation at its first use
   assertEquals([...sum.buffer.toArraySync()], [42, 42, 42, 42]);
 });
 
+Deno.test("device.doneSync() names the permission that compiling at once needs", async () => {
+  const program = new URL("./blocking_program.ts", import.meta.url);
+  const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "--no-prompt", "--no-check", "--allow-ffi", "--allow-env", program.href],
+  }).output();
+  const text = new TextDecoder().decode(stdout);
+  const message = /Cannot wait for \w+:0 as tensor operations wait .* --allow-read=.* or await/i;
+  assert(message.test(text), text + new TextDecoder().decode(stderr));
+});
+
 Deno.test("tensor.buffer has an operation's result at its first use", () => {
   using own = openDevice(device.label);
   using product = T.full([2], 3, { device: own }).multiply(5).add(1);
   const { buffer } = product;
-  assert(buffer instanceof DeviceBuffer);
+  // Its address may be passed on to other libraries.
+  assert(!storageOf(product).isPending);
   assertEquals([...buffer.toArraySync()], [16, 16]);
 });
 

@@ -4,11 +4,11 @@
  * @module
  */
 
-import { logger } from "../ffi/logging.ts";
-import type { WaitingOperation } from "../stream/work_order.ts";
-import type { DeviceWork, GeneratedKernel } from "./device_work.ts";
+import { logger } from "../../ffi/logging.ts";
+import type { WaitingOperation } from "../../stream/work_order.ts";
+import type { DeviceWork, GeneratedKernel } from "../device_work.ts";
 import { NO_REPORTS, type Report, type Reports, unionOf } from "./reports.ts";
-import type { TensorStorage } from "./storage.ts";
+import type { TensorStorage } from "../storage.ts";
 
 /** Memory that an operation writes. */
 export interface WrittenStorage {
@@ -63,7 +63,7 @@ export class TensorOperation implements WaitingOperation {
 
   /** Adds the operation to those that wait. Its inputs stay, and its outputs if they are used. */
   wait(): void {
-    for (const input of this.#readOnly()) input.holdForRead();
+    for (const input of this.#held()) input.holdForRead();
     for (const { storage } of this.#outputs) storage.holdForWrite(this);
     this.#work.order.append(this, this.#work.context);
   }
@@ -82,7 +82,9 @@ export class TensorOperation implements WaitingOperation {
 
   /** Removes the operation from those that wait if nothing uses its results. */
   abandonUnlessUsed(): void {
-    if (this.#outputs.some(({ storage }) => storage.isUsed)) return;
+    const held = this.#held();
+    const ownReads = (storage: TensorStorage) => held.filter((input) => input === storage).length;
+    if (this.#outputs.some(({ storage }) => storage.isUsedBeside(ownReads(storage)))) return;
     if (this.#work.order.abandon(this)) this.#leave();
   }
 
@@ -100,11 +102,15 @@ export class TensorOperation implements WaitingOperation {
 
   #leave(): void {
     for (const { storage } of this.#outputs) storage.releaseWrite(this);
-    for (const input of this.#readOnly()) input.releaseRead();
+    for (const input of this.#held()) input.releaseRead();
   }
 
-  /** The inputs that it does not write, too: it must not be needed by itself. */
-  #readOnly(): TensorStorage[] {
+  /**
+   * The inputs whose content it needs for results that are used. One that it also writes is needed
+   * for another result only.
+   */
+  #held(): readonly TensorStorage[] {
+    if (this.#outputs.length > 1) return this.#inputs;
     return this.#inputs.filter((input) => this.#outputs.every(({ storage }) => storage !== input));
   }
 }

@@ -9,11 +9,11 @@
  * @module
  */
 
-import { logger } from "../ffi/logging.ts";
-import type { DeviceContext } from "../hardware/device_context.ts";
-import { DeviceBuffer } from "../memory/device_buffer.ts";
-import { defaultStream, type Stream } from "../stream/stream.ts";
-import { waitFor } from "./storage.ts";
+import { logger } from "../../ffi/logging.ts";
+import type { DeviceContext } from "../../hardware/device_context.ts";
+import { DeviceBuffer } from "../../memory/device_buffer.ts";
+import { defaultStream, type Stream } from "../../stream/stream.ts";
+import { waitFor } from "../storage.ts";
 
 /** The operations that share a page, and its words: each has two. */
 const PAGE_SLOTS = 256;
@@ -115,10 +115,11 @@ class ReportPage {
     }
   }
 
-  /** Settles the reports of a page that is being finished, with this thread blocked. */
+  /** Ends {@linkcode ReportPage.finish} early, with this thread blocked. */
   finishSync(): void {
     const stream = this.#joined();
     if (stream !== undefined) this.#conclude(this.readSync(stream));
+    this.free();
   }
 
   free(): void {
