@@ -376,7 +376,8 @@ export function requireOut(
       }`,
     );
   }
-  if (out.strides.some((stride, axis) => stride === 0 && shape[axis]! > 1)) {
+  // The strides of empty tensors say nothing.
+  if (out.size > 0 && out.strides.some((stride, axis) => stride === 0 && shape[axis]! > 1)) {
     throw new RangeError(
       `Cannot ${action} as options.out must not repeat elements: it is broadcast`,
     );

@@ -217,8 +217,18 @@ export function mergeDimensions(shape: Shape, operands: readonly (readonly numbe
   return { shape: sizes, strides };
 }
 
+const SLICE_NAMES: readonly string[] = ["start", "stop", "step"];
+
 /** The layout of some positions along an axis. */
 export function sliceAxis(layout: Layout, axis: number, slice: Slice, action: string): Layout {
+  // Arrays, masks and misspelt names would otherwise count as the whole axis.
+  const unknown = Object.keys(slice).find((name) => !SLICE_NAMES.includes(name));
+  if (unknown !== undefined || Symbol.iterator in slice) {
+    throw new TypeError(
+      `Cannot ${action} as index[${axis}] must be a position or a range with start, stop and step: ` +
+        `it is ${describeValue(slice)}${unknown === undefined ? "" : ` with ${unknown}`}`,
+    );
+  }
   const { start, stop, step = 1 } = slice;
   for (const [name, value] of Object.entries({ start, stop, step })) {
     if (value === undefined || (Number.isInteger(value) && (name !== "step" || value !== 0))) {

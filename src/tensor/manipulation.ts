@@ -51,6 +51,9 @@ export interface AxisOptions extends TensorOptions {
   readonly axis?: number;
 }
 
+/** The largest number of views that `split()` makes. */
+const MAX_SECTIONS = 2 ** 24;
+
 /** The largest sum of numbers that `repeat()` takes for each position: they become an array. */
 const MAX_REPEATS = 2 ** 30;
 
@@ -185,7 +188,7 @@ export function split<D extends DType>(
       requireInteger(bound, `sections[${index - 1}]`, "split", bounds[index - 1] ?? 0, extent)
     );
   } else {
-    requireInteger(sections, "sections", "split", 1);
+    requireInteger(sections, "sections", "split", 1, MAX_SECTIONS);
     if (extent % sections !== 0) {
       throw new RangeError(
         `Cannot split as sections must divide the extent ${extent}: it is ${sections}`,

@@ -143,17 +143,17 @@ export class Tensor<D extends DType = DType> implements Disposable {
       throw new TypeError("Cannot make a Tensor by new: call tensor(), zeros() or their like");
     }
     this.dtype = dtype;
-    this.shape = layout.shape;
-    this.strides = layout.strides;
+    this.shape = Object.freeze(layout.shape);
+    this.strides = Object.freeze(layout.strides);
     this.offset = layout.offset;
     this.size = sizeOf(layout.shape);
     this.isDense = isDense(layout);
     this.context = context;
     this.#storage = storage;
     this.#traced = traced;
-    if (storage === undefined) return;
-    storage.hold();
-    addToScope(this);
+    storage?.hold();
+    if (storage !== undefined) addToScope(this);
+    Object.freeze(this);
   }
 
   static {

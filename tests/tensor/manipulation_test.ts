@@ -17,6 +17,7 @@ import {
   tensor,
   tril,
   triu,
+  zeros,
 } from "../../src/device/tensor.ts";
 import { device } from "../support/device.ts";
 import { expect, forms, Grid, read } from "../support/tensor_forms.ts";
@@ -159,6 +160,36 @@ Deno.test("concat(), split() and roll() take axes without elements", async () =>
   assertEquals(split(x, 2).map(({ shape }) => [...shape]), [[0, 3], [0, 3]]);
 });
 
+Deno.test("Functions that join and pad take empty tensors of all shapes, and empty views", async () => {
+  const place = { device };
+  for (const shape of [[0], [2, 0, 2], [3, 16, 0], [0, 0], [0, 3, 4], [1, 0], [4, 0, 1, 3]]) {
+    using dense = zeros(shape, place);
+    using one = zeros(shape.map(() => 1), place);
+    using wide = one.broadcastTo(shape);
+    using flipped = dense.flip();
+    for (const x of [dense, wide, flipped]) {
+      for (const axis of shape.keys()) {
+        const results = {
+          concat: [concat([x, x, dense], { axis }), shape.with(axis, 3 * shape[axis]!)],
+          stack: [stack([x, dense], { axis }), shape.toSpliced(axis, 0, 2)],
+          roll: [roll(x, 1, { axis }), shape],
+          repeat: [repeat(x, 2, { axis }), shape.with(axis, 2 * shape[axis]!)],
+          take: [take(x, zeros([0], { ...place, dtype: "int64" }), { axis }), shape.with(axis, 0)],
+        } as const;
+        for (const [name, [result, expected]] of Object.entries(results)) {
+          assertEquals([...result.shape], expected, `${name} ${shape} ${axis}`);
+          assertEquals((await result.toArray()).length, 0, `${name} ${shape} ${axis}`);
+          result.dispose();
+        }
+      }
+      await expect(pad(x, 1, { value: 7 }), Grid.of(shape.map((extent) => extent + 2), () => 7));
+      using flat = concat([x, x], { axis: null });
+      using rolled = roll(x, 3);
+      assertEquals([[...flat.shape], [...rolled.shape]], [[0], shape]);
+    }
+  }
+});
+
 Deno.test("split() and flip() give views", async () => {
   const grid = Grid.mixed([2, 6]);
   using x = grid.tensor("int32", device);
@@ -188,6 +219,7 @@ Deno.test("Functions that join, split and pad refuse bad arguments", () => {
     [() => stack([x, x.transpose()]), "shapes must be equal: they are (2, 3) and (3, 2)"],
     [() => split(x, 2, { axis: 1 }), "sections must divide the extent 3: it is 2"],
     [() => split(x, [2, 1], { axis: 1 }), "sections[1] must be an integer in 2..3: it is 1"],
+    [() => split(zeros([0], { device }), 2 ** 40), "sections must be an integer in 1..16777216"],
     [() => roll(x, [1, 2], { axis: 0 }), "shift must be an integer, or one for each axis"],
     [() => repeat(x, [1, 2, 3], { axis: 0 }), "a number for each of 2 positions: it has 3"],
     [() => repeat(x, -1), "repeats must be an integer"],

@@ -132,6 +132,41 @@ Deno.test("Views share memory: slice, permute, reshape, squeeze, flip, broadcast
   assertThrows(() => part.transpose(), RangeError, "at least 2 dimensions");
 });
 
+Deno.test("Nothing changes a tensor's shape, strides or place from outside", async () => {
+  const shape = [2, 3];
+  const x = zeros(shape, { device }) as { -readonly [Name in keyof Tensor]: Tensor[Name] };
+  for (const it of [x, x.permute([1, 0]), x.slice([0]), x.add(1), x.sum({ axis: 0 })]) {
+    assertThrows(() => (it.shape as number[])[0] = 1000, TypeError);
+    assertThrows(() => (it.strides as number[]).push(1), TypeError);
+    for (const name of ["shape", "strides", "offset", "size", "dtype", "context"] as const) {
+      assertThrows(() => (it as unknown as Record<string, unknown>)[name] = [7], TypeError);
+    }
+    await it.ready();
+  }
+  // The program's own array stays its own.
+  shape[0] = 7;
+  assertEquals([...x.shape], [2, 3]);
+});
+
+Deno.test("slice() refuses what is neither a position nor a range", async () => {
+  using x = zeros([2, 3], { device });
+  using mask = x.equal(0);
+  await mask.ready();
+  for (
+    const [entry, message] of [
+      [{ begin: 1 }, "with begin"],
+      [mask, "a Tensor"],
+      [[1], "index[0] must be a position or a range with start, stop and step"],
+      [new Uint8Array(2), "index[0] must be a position or a range"],
+      [new Set([1]), "index[0] must be a position or a range"],
+      [{ start: 0, end: 1 }, "with end"],
+    ] as const
+  ) {
+    assertThrows(() => x.slice([entry as never]), TypeError, message);
+  }
+  assertThrows(() => x.slice(["1" as never]), RangeError, "must be a range or a position");
+});
+
 Deno.test("Elementwise operations take sizes around a block, and layouts of all kinds", async () => {
   for (const size of [0, 1, 2, 31, 16383, 16384, 16385, 100_003]) {
     const x = arange(size, undefined, 1, { device });

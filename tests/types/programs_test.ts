@@ -11,6 +11,7 @@ import {
   openDevice, type Stream, widenToFloat32,
 } from "@gridstride/cuda";
 import { analyzeAccess } from "@gridstride/cuda/analysis";
+import { concat, normal, ones, stack, type Tensor, uniform, zeros } from "@gridstride/cuda/tensor";
 declare const device: Device, stream: Stream, unknown: DeviceBuffer, text: string;
 const f32 = device.allocate("float32", 4), f64 = device.allocate("float64", 4);
 const i32 = device.allocate("int32", 4), i64 = device.allocate("int64", 1);
@@ -53,6 +54,7 @@ const WRONG: readonly (readonly [string, RegExp])[] = [
   ["device.kernels.histogram(f32, i32, { low: 0, high: 1 });", /"int32"' is .* type '"uint32"/],
   ["device.kernels.histogram(f32, u32, { low: 0 });", /high/],
   ["device.kernels.fill(f32, 2n);", /bigint.* not .*number/],
+  ["concat([ones([2]), 5]);", /number.* not .*AnyTensor/],
   ['device.allocate("bool", 4, { fill: 1 });', /number.* not .*boolean/],
   ["device.kernels.axpy(f32, 2, f32);", /DeviceBuffer<"float32">' is not .* 'number'/],
   ["device.kernels.axpy(2, new Float32Array(4), f32);", /Float32Array.* not .*FloatingDType/],
@@ -129,6 +131,11 @@ const RIGHT: readonly string[] = [
   "const some = await device.compile(`__global__ void f(${text} x) {} __global__ void g(int n) {}` as const);" +
   'some.kernel("f").launch(config, 1); some.kernel("g").launch(config, 1);',
   'module.kernel(`${text}_f32`); module.kernel(["saxpy", "flag"][0] as "saxpy" | "flag");',
+  // The default element type survives in a list.
+  'const x: Tensor<"float32"> = concat([ones([2]), zeros([2])]); console.log(x.exp());',
+  'const x: Tensor<"float32"> = stack([normal([2]), uniform([2])], { axis: 1 }); console.log(x);',
+  'const x: Tensor<"float64"> = concat([ones([2], { dtype: "int32" }), zeros([2])]); console.log(x);',
+  "const list: Tensor[] = [ones([2])]; const x: Tensor = concat(list); console.log(x, stack(list));",
   // Results have an ArrayBuffer of their own.
   'new Response(await f32.toArray()); new Response(i64.toArraySync()); await Deno.writeFile(text, await unknown.as("uint8").toArray());',
   'new Response(device.allocatePinned("float32", 4).array); new Blob([widenToFloat32("bfloat16", await bf16.toArray())]);',

@@ -103,7 +103,10 @@ export function checkWindow(
     refuseOption(TypeError, action, "window", allowed, window);
   }
   const factor = scale ?? 1 / Math.sqrt(headSize);
-  if (!Number.isFinite(Math.fround(factor as number))) {
+  if (typeof factor !== "number") {
+    refuseOption(TypeError, action, "scale", "a finite number", scale);
+  }
+  if (!Number.isFinite(Math.fround(factor))) {
     refuseOption(RangeError, action, "scale", "a finite number", scale);
   }
   return { left: window[0], right: causal ? 0 : window[1], scale: factor, variant };
