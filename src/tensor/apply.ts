@@ -22,6 +22,7 @@ import {
   ExpressionWriter,
   operationNode,
   operationTypes,
+  scalarTypesIn,
   storeText,
 } from "./expression/node.ts";
 import { type OperationName, valueType } from "./expression/operations.ts";
@@ -533,19 +534,6 @@ function spaceArguments(
   if (shape.length === 1) return inner;
   const outer = shape.slice(0, -1).flatMap((_, axis) => strides.map((own) => own[axis]!));
   return [...inner, ...shape, ...outer];
-}
-
-/** The element types of an expression's numbers, in order. */
-export function scalarTypesIn(...roots: readonly ExpressionNode[]): DType[] {
-  const types: DType[] = [];
-  const visit = (node: ExpressionNode): void => {
-    if (node.kind === "scalar") types[node.index] = node.dtype;
-    if (node.kind === "cast") visit(node.operand);
-    if (node.kind === "select") [node.condition, ...node.operands].forEach(visit);
-    if (node.kind === "operation" || node.kind === "call") node.operands.forEach(visit);
-  };
-  roots.forEach(visit);
-  return types;
 }
 
 /** A dense tensor with undefined content. */

@@ -17,6 +17,7 @@ import {
 import { castNode } from "./expression/node.ts";
 import type { OperationName } from "./expression/operations.ts";
 import type { FloatResult, Promote } from "./promotion.ts";
+import { TensorScope } from "./scope.ts";
 import type { Tensor } from "./tensor.ts";
 
 /**
@@ -365,6 +366,7 @@ export function clip<D extends DType>(
   highest?: number | bigint | Tensor<D>,
   options: TensorOptions = {},
 ): Tensor<D> {
+  using scope = new TensorScope();
   let result: Tensor = x as Tensor;
   if (lowest !== undefined) {
     result = applyOperation("maximum", [result, lowest as Operand], options);
@@ -372,9 +374,8 @@ export function clip<D extends DType>(
   if (highest !== undefined) {
     result = applyOperation("minimum", [result, highest as Operand], options);
   }
-  return (result === x as Tensor ? applyOperation("positive", [result], options) : result) as
-    & Tensor
-    & Tensor<D>;
+  if (result === x as Tensor) result = applyOperation("positive", [result], options);
+  return scope.keep(result) as Tensor & Tensor<D>;
 }
 
 /**

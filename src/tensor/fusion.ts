@@ -5,9 +5,9 @@
  */
 
 import { describeValue } from "../ffi/describe_value.ts";
-import { commonContext, requireTensor, runMap, scalarTypesIn } from "./apply.ts";
+import { commonContext, requireTensor, runMap } from "./apply.ts";
 import { DeviceWork } from "./device_work.ts";
-import { type ExpressionNode, keyOf } from "./expression/node.ts";
+import { type ExpressionNode, keyOf, nodesOf, replaceLeaves } from "./expression/node.ts";
 import type { Shape } from "./layout.ts";
 import { reduceExpression, type ReduceOptions, type Reduction } from "./reductions.ts";
 import { tidy } from "./scope.ts";
@@ -17,8 +17,9 @@ const FUSE = "fuse operations";
 
 /** Records the expression of a call. */
 export class Tracer {
-  /** The operands: those of the call, then tensors from outside. */
+  /** The operands: those of the call, then tensors from outside, each once. */
   readonly inputs: Tensor[];
+  readonly #given: number;
   /** The numbers, in the order of their first use. */
   readonly scalars: (number | bigint | boolean)[] = [];
   /** The reduction that ends the expression. */
@@ -26,6 +27,7 @@ export class Tracer {
 
   constructor(inputs: readonly Tensor[]) {
     this.inputs = [...inputs];
+    this.#given = inputs.length;
   }
 
   /** Stands for operand `index` of the call. */
@@ -50,7 +52,8 @@ export class Tracer {
       );
     }
     if (traced === undefined) {
-      return { kind: "input", index: this.inputs.push(tensor) - 1, dtype };
+      const known = this.inputs.indexOf(tensor, this.#given);
+      return { kind: "input", index: known < 0 ? this.inputs.push(tensor) - 1 : known, dtype };
     }
     if (traced.tracer === this) return traced.node;
     throw new TypeError(`Cannot ${action} as a tensor of another call of fuse() has ended`);
@@ -72,8 +75,8 @@ interface Plan {
   readonly key: string;
   readonly root: ExpressionNode;
   readonly shape: Shape;
-  /** Tensors from outside. */
-  readonly captured: readonly Tensor[];
+  /** The operands that the result uses: the number of one of the call, or a tensor from outside. */
+  readonly operands: readonly (number | Tensor)[];
   readonly scalars: readonly (number | bigint | boolean)[];
   readonly end: Tracer["end"];
 }
@@ -177,20 +180,35 @@ function makePlan(f: (...inputs: Tensor[]) => Tensor, inputs: readonly Tensor[])
       }`,
     );
   }
-  const { node: root } = traced;
+  // Without the operands and numbers of operations that the result does not use.
+  const operands: number[] = [];
+  const scalars: number[] = [];
+  for (const node of nodesOf(traced.node)) {
+    if (node.kind === "input" && !operands.includes(node.index)) operands.push(node.index);
+    if (node.kind === "scalar") scalars.push(node.index);
+  }
+  for (const used of [operands, scalars]) used.sort((one, other) => one - other);
+  const numbers = new Map(scalars.map((index, number) => [index, number]));
+  const root = replaceLeaves(traced.node, (leaf) => {
+    if (leaf.kind === "input") return { ...leaf, index: operands.indexOf(leaf.index) };
+    return leaf.kind === "scalar" ? { ...leaf, index: numbers.get(leaf.index)! } : leaf;
+  });
   return {
     key: `fused ${keyOf(root)}`,
     root,
     shape: (result as Tensor).shape,
-    captured: tracer.inputs.slice(inputs.length),
-    scalars: tracer.scalars.slice(0, scalarTypesIn(root).length),
+    operands: operands.map((index) => index < inputs.length ? index : tracer.inputs[index]!),
+    scalars: [...numbers.keys()].map((index) => tracer.scalars[index]!),
     end: tracer.end,
   };
 }
 
-function runPlan({ key, root, shape, captured, scalars, end }: Plan, inputs: readonly Tensor[]) {
-  for (const tensor of captured) requireTensor(tensor, "a tensor that f uses", FUSE);
-  const tensors = [...inputs, ...captured];
+function runPlan({ key, root, shape, operands, scalars, end }: Plan, inputs: readonly Tensor[]) {
+  const tensors = operands.map((operand) =>
+    typeof operand === "number"
+      ? inputs[operand]!
+      : requireTensor(operand, "a tensor that f uses", FUSE)
+  );
   if (end !== undefined) {
     return reduceExpression(end.reduction, tensors, scalars, root, end.options);
   }

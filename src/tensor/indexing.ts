@@ -35,6 +35,7 @@ import {
 } from "./layout.ts";
 import { argsort } from "./sorting.ts";
 import { runTemplate } from "./templates.ts";
+import { TensorScope } from "./scope.ts";
 import { storageOf, type Tensor } from "./tensor.ts";
 
 /** Positions along an axis. */
@@ -79,8 +80,9 @@ function gather(
 ): Tensor {
   const context = commonContext(action, [x, indices]);
   const stream = streamFor(context, options.stream);
+  using scope = new TensorScope();
   const result = newTensor(context, x.dtype, requireShape(shape, action, "the result"), stream);
-  if (result.size === 0) return result;
+  if (result.size === 0) return scope.keep(result);
   const space = mergeDimensions(shape, [...strides, denseStrides(shape)]);
   const rank = space.shape.length;
   const inner = space.strides.map((own) => own.at(-1)!);
@@ -110,7 +112,7 @@ function gather(
     size: result.size,
     error: positionError(action, extent),
   }, stream);
-  return result;
+  return scope.keep(result);
 }
 
 /**
@@ -269,19 +271,19 @@ export function scatterAdd<D extends DType>(
   }
   const context = commonContext(action, [whole, positions, added]);
   const stream = streamFor(context, options.stream);
+  using scope = new TensorScope();
   const result = copyOf(whole, dtype, options);
-  if (added.size === 0) return result as Tensor as Tensor<D>;
+  if (added.size === 0) return scope.keep(result) as Tensor as Tensor<D>;
   const extent = whole.shape[at]!;
-  using counted = countedFromBegin(positions, extent, options);
-  using flat = counted.flatten() as Tensor<"int64">;
-  using order = argsort(flat, options);
-  using keys = take(flat, order, options);
-  using source = added.isDense ? undefined : dense(added, options);
+  const flat = countedFromBegin(positions, extent, options).flatten() as Tensor<"int64">;
+  const order = argsort(flat, options);
+  const keys = take(flat, order, options);
+  const source = dense(added, options);
   const [outer, inner] = [whole.shape.slice(0, at), whole.shape.slice(at + 1)].map(sizeOf);
   runTemplate({
     action,
     template: "index",
-    inputs: { keys, order, updates: source ?? added } as Record<string, Tensor>,
+    inputs: { keys, order, updates: source } as Record<string, Tensor>,
     results: { out: result },
     numbers: { extent, outer: outer!, count: positions.size, inner: inner! },
     body: `  scatter_add<${valueType(dtype)}>(outer, count, inner, chunk, keys, order, updates, out,
@@ -289,5 +291,5 @@ export function scatterAdd<D extends DType>(
     size: added.size,
     error: positionError(action, extent),
   }, stream);
-  return result as Tensor as Tensor<D>;
+  return scope.keep(result) as Tensor as Tensor<D>;
 }

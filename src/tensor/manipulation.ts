@@ -22,14 +22,22 @@ import { castNode, type ExpressionNode, operationNode } from "./expression/node.
 import { take } from "./indexing.ts";
 import { requireAxis, type Shape, shapeText } from "./layout.ts";
 import type { Promote } from "./promotion.ts";
+import { TensorScope } from "./scope.ts";
 import { makeTensor, storageOf, type Tensor } from "./tensor.ts";
+
+/**
+ * A tensor of any element type. Naming none, it leaves the default of `ones([2])` in a list alone,
+ * which the type `Tensor` would turn into "any element type".
+ * @category Tensors
+ */
+export type AnyTensor = Pick<Tensor, "shape" | "strides" | "isDense" | "requireUsable">;
 
 /**
  * The common element type of several tensors.
  * @category Tensors
  */
-export type CommonType<T extends readonly Tensor[]> = T extends readonly [Tensor<infer D>] ? D
-  : T extends readonly [Tensor<infer D>, ...infer Rest extends readonly Tensor[]]
+export type CommonType<T extends readonly AnyTensor[]> = T extends readonly [Tensor<infer D>] ? D
+  : T extends readonly [Tensor<infer D>, ...infer Rest extends readonly AnyTensor[]]
     ? Promote<D, CommonType<Rest>>
   : T[number] extends Tensor<infer D> ? D
   : DType;
@@ -98,7 +106,7 @@ function requireEqualShapes(list: readonly Tensor[], action: string, except?: nu
  * ```
  * @category Joining and splitting
  */
-export function concat<const T extends readonly Tensor[]>(
+export function concat<const T extends readonly AnyTensor[]>(
   tensors: T,
   options: TensorOptions & { readonly axis?: number | null } = {},
 ): Tensor<CommonType<T>> {
@@ -107,16 +115,14 @@ export function concat<const T extends readonly Tensor[]>(
   if (axis !== null) {
     return joined("concat", list, { ...rest, axis }) as Tensor & Tensor<CommonType<T>>;
   }
+  using scope = new TensorScope();
   const flat = list.map((it) => it.flatten());
-  try {
-    return joined("concat", flat, rest) as Tensor & Tensor<CommonType<T>>;
-  } finally {
-    for (const it of flat) it.dispose();
-  }
+  return scope.keep(joined("concat", flat, rest)) as Tensor & Tensor<CommonType<T>>;
 }
 
 function joined(action: string, list: readonly Tensor[], options: AxisOptions): Tensor {
   const { axis = 0, ...rest } = requireOptions(options, action);
+  using scope = new TensorScope();
   const [first] = list;
   const at = requireAxis(axis, first!.rank, action);
   requireEqualShapes(list, action, at);
@@ -135,7 +141,7 @@ function joined(action: string, list: readonly Tensor[], options: AxisOptions): 
     copyOf(part, result.dtype, { ...rest, out: target });
     begin = end;
   }
-  return result;
+  return scope.keep(result);
 }
 
 /**
@@ -144,7 +150,7 @@ function joined(action: string, list: readonly Tensor[], options: AxisOptions): 
  * @throws {RangeError} If the shapes differ, or the axis is out of range.
  * @category Joining and splitting
  */
-export function stack<const T extends readonly Tensor[]>(
+export function stack<const T extends readonly AnyTensor[]>(
   tensors: T,
   options: AxisOptions = {},
 ): Tensor<CommonType<T>> {
@@ -152,12 +158,11 @@ export function stack<const T extends readonly Tensor[]>(
   requireEqualShapes(list, "stack");
   const { axis: wanted = 0 } = requireOptions(options, "stack");
   const axis = requireAxis(wanted, list[0]!.rank + 1, "stack");
+  using scope = new TensorScope();
   const views = list.map((it) => it.expandDims(axis));
-  try {
-    return joined("stack", views, { ...options, axis }) as Tensor & Tensor<CommonType<T>>;
-  } finally {
-    for (const view of views) view.dispose();
-  }
+  return scope.keep(joined("stack", views, { ...options, axis })) as
+    & Tensor
+    & Tensor<CommonType<T>>;
 }
 
 /**
@@ -238,18 +243,19 @@ export function roll<D extends DType>(
     using moved = roll(flat, shifts, { axis: 0, ...rest });
     return moved.reshape(x.shape) as Tensor as Tensor<D>;
   }
+  using scope = new TensorScope();
   let result = whole;
   axes.forEach((it, index) => {
     const at = requireAxis(it, whole.rank, action);
     const extent = Math.max(1, whole.shape[at]!);
     const cut = extent - ((shifts[index]! % extent) + extent) % extent;
     const source = result;
-    using last = rangeOf(source, at, cut);
-    using first = rangeOf(source, at, 0, cut);
-    result = joined(action, [last, first], { ...rest, axis: at });
+    const parts = [rangeOf(source, at, cut), rangeOf(source, at, 0, cut)];
+    result = joined(action, parts, { ...rest, axis: at });
     if (source !== whole) source.dispose();
   });
-  return (result === whole ? copyOf(whole, whole.dtype, rest) : result) as Tensor as Tensor<D>;
+  if (result === whole) result = copyOf(whole, whole.dtype, rest);
+  return scope.keep(result) as Tensor as Tensor<D>;
 }
 
 /**
@@ -322,13 +328,14 @@ export function pad<D extends DType>(
   }
   for (const width of pairs.flat()) requireInteger(width, "widths", "pad");
   const shape = whole.shape.map((extent, at) => extent + pairs[at]![0] + pairs[at]![1]);
+  using scope = new TensorScope();
   const fill = value ?? (x.dtype === "bool" ? false : 0) as ElementOf<D>;
   const result = full(shape, fill, { ...rest, device: whole, dtype: x.dtype });
-  using inner = result.slice(
+  const inner = result.slice(
     whole.shape.map((extent, at) => ({ start: pairs[at]![0], stop: pairs[at]![0] + extent })),
   );
   copyOf(whole, whole.dtype, { ...rest, out: inner as Tensor });
-  return result;
+  return scope.keep(result);
 }
 
 /**
@@ -403,9 +410,10 @@ export function eye<D extends DType = "float32">(
   const action = "make an identity matrix";
   const { k = 0, ...options } = requireOptions(all, action);
   requireInteger(k, "options.k", action, -Number.MAX_SAFE_INTEGER);
+  using scope = new TensorScope();
   const result = zeros<D>([rows, columns], options);
   const length = Math.min(rows + Math.min(k, 0), columns - Math.max(k, 0));
-  if (length <= 0) return result;
+  if (length <= 0) return scope.keep(result);
   const shape: Shape = [length];
   const layout = { shape, strides: [columns + 1], offset: k < 0 ? -k * columns : k };
   using diagonal = makeTensor(storageOf(result as Tensor), result.dtype as DType, layout);
@@ -413,5 +421,5 @@ export function eye<D extends DType = "float32">(
   using one = ones([1], { ...options, device: result, dtype: result.dtype as DType });
   using line = one.broadcastTo(shape);
   copyOf(line, one.dtype, { ...stream, out: diagonal });
-  return result;
+  return scope.keep(result);
 }

@@ -59,6 +59,7 @@ export { inChunks } from "./chunks.ts";
 export { normal, type RandomOptions, setSeed, uniform } from "./random.ts";
 export { TensorFileError } from "./files/tensor_file.ts";
 export {
+  type AnyTensor,
   type AxisOptions,
   type CommonType,
   concat,

@@ -20,6 +20,7 @@ import {
   runAlong,
 } from "./row_steps.ts";
 import type { RowStage } from "./rows.ts";
+import { TensorScope } from "./scope.ts";
 import type { Tensor } from "./tensor.ts";
 
 /**
@@ -232,6 +233,7 @@ function gradients(
   const results = named.map((name) => ({ value: nodes.stage(name), dtype: type }));
   const program = { stages, elements: [{ value, dtype: x.dtype }], results };
   const place = options.stream === undefined ? {} : { stream: options.stream };
+  using scope = new TensorScope();
   const [dx, ...statistics] = runAlong(action, program, tensors, x.shape, x.rank - 1, place);
   // Σ dy · (x − centre) · factor over the rows.
   const columnsOf = statistics.map((statistic) => statistic.expandDims(-1));
@@ -249,8 +251,7 @@ function gradients(
     return reduceExpression(reduction, from, [], operand, { ...place, axis });
   };
   const dWeight = over(product, operands);
-  for (const own of [...columnsOf, ...statistics]) own.dispose();
-  return { dx: dx!, dWeight, dBias: isCentred ? over(outer, [dy]) : undefined };
+  return scope.keep({ dx: dx!, dWeight, dBias: isCentred ? over(outer, [dy]) : undefined });
 }
 
 /**

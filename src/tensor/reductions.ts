@@ -12,6 +12,7 @@ import { castNode, type ExpressionNode, operationNode } from "./expression/node.
 import { broadcastShapes, requireAxes, requireAxis, type Shape, sizeOf } from "./layout.ts";
 import { type FloatResult, floatResult, type SumResult, sumResult } from "./promotion.ts";
 import { columnsNode, mergedNode, type RowStage, runColumns, runRows } from "./rows.ts";
+import { TensorScope } from "./scope.ts";
 import { type Tensor, tracedOf } from "./tensor.ts";
 
 /**
@@ -50,6 +51,7 @@ export function reduceExpression(
   value: ExpressionNode,
   { axis, keepDims = false, ...options }: ReduceOptions,
 ): Tensor {
+  using scope = new TensorScope();
   const shapes = tensors.map((tensor) => tensor.shape);
   const shape = broadcastShapes(action, shapes[0]!, ...shapes.slice(1));
   const axes = requireAxes(axis, shape.length, action);
@@ -65,7 +67,7 @@ export function reduceExpression(
   const isRow = isGroup && first + axes.length === rank;
   const isPlain = !own.reducer.startsWith("Arg");
   if (isGroup && !isRow && behind >= MIN_COLUMNS && isPlain) {
-    using result = runColumns(
+    const result = runColumns(
       action,
       own,
       dtype,
@@ -75,7 +77,7 @@ export function reduceExpression(
       [first, axes.length],
       options,
     );
-    return result.reshape(target);
+    return scope.keep(result.reshape(target));
   }
   const order = [...shape.keys()].filter((at) => !axes.includes(at)).concat(axes);
   const views = isRow ? tensors : tensors.map((tensor) => tensor.broadcastTo(shape).permute(order));
@@ -87,9 +89,7 @@ export function reduceExpression(
   const program = { stages: [own], elements: [], results: [{ value: resultNode, dtype }] };
   const rows = order.map((at) => shape[at]!);
   const [result] = runRows(action, program, views, scalars, rows, axes.length, options);
-  if (!isRow) { for (const view of views) view.dispose(); }
-  using whole = result!;
-  return whole.reshape(target);
+  return scope.keep(result!.reshape(target));
 }
 
 function requireElements(

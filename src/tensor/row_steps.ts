@@ -12,7 +12,7 @@ import {
   runMap,
   type TensorOptions,
 } from "./apply.ts";
-import { type ExpressionNode, keyOf, mapOperands, operationNode } from "./expression/node.ts";
+import { type ExpressionNode, keyOf, operationNode, replaceLeaves } from "./expression/node.ts";
 import type { OperationName } from "./expression/operations.ts";
 import { type Shape, shapeText, sizeOf } from "./layout.ts";
 import { reduceExpression } from "./reductions.ts";
@@ -24,6 +24,7 @@ import {
   type RowStage,
   runRows,
 } from "./rows.ts";
+import { TensorScope } from "./scope.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** Rows of at least this length are divided among blocks if there are few of them. */
@@ -101,8 +102,7 @@ function resolved(
   node: ExpressionNode,
   names: ReadonlyMap<string, ExpressionNode>,
 ): ExpressionNode {
-  if (node.kind === "name") return names.get(node.name) ?? node;
-  return mapOperands(node, (operand) => resolved(operand, names));
+  return replaceLeaves(node, (leaf) => leaf.kind === "name" ? names.get(leaf.name) ?? leaf : leaf);
 }
 
 /** Runs each stage as a reduction, which divides long rows among blocks, then the outputs. */
@@ -170,6 +170,7 @@ export function runAlong(
   options: TensorOptions = {},
 ): Tensor[] {
   const context = commonContext(action, tensors);
+  using scope = new TensorScope();
   const { pick, elements, results } = program;
   const outer = shape.toSpliced(axis, 1);
   const place = options.stream === undefined ? {} : { stream: options.stream };
@@ -179,29 +180,25 @@ export function runAlong(
         `Cannot ${action} as rows must have elements: the extent of axis ${axis} is 0`,
       );
     }
-    return [
+    return scope.keep([
       ...elements.map(({ dtype }) => newTensor(context, dtype, shape, place.stream)),
       ...results.map(({ dtype }) => newTensor(context, dtype, outer, place.stream)),
-    ];
+    ]);
   }
   const behind = sizeOf(shape.slice(axis + 1));
   const rows = sizeOf(outer);
   const isLong = shape[axis]! >= LONG_ROW && 2 * rows <= context.info.multiprocessorCount;
   if (pick === undefined && (isLong || behind >= MIN_COLUMNS)) {
-    return runSteps(action, program, tensors, shape, axis, place);
+    return scope.keep(runSteps(action, program, tensors, shape, axis, place));
   }
-  if (axis === shape.length - 1) return runRows(action, program, tensors, [], shape, 1, place);
+  if (axis === shape.length - 1) {
+    return scope.keep(runRows(action, program, tensors, [], shape, 1, place));
+  }
   const order = [...shape.keys()].filter((at) => at !== axis).concat(axis);
-  const views = tensors.map((tensor) => {
-    using whole = tensor.broadcastTo(shape);
-    return whole.permute(order);
-  });
+  const views = tensors.map((tensor) => tensor.broadcastTo(shape).permute(order));
   const outputs = runRows(action, program, views, [], [...outer, shape[axis]!], 1, place);
-  for (const view of views) view.dispose();
   const inverse = order.map((_, at) => order.indexOf(at));
-  return outputs.map((output, k) => {
-    if (k >= elements.length) return output;
-    using moved = output;
-    return moved.permute(inverse);
-  });
+  return scope.keep(
+    outputs.map((output, k) => k >= elements.length ? output : output.permute(inverse)),
+  );
 }

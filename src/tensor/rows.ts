@@ -12,7 +12,6 @@ import {
   MAX_PARAMETERS,
   newTensor,
   requireParameters,
-  scalarTypesIn,
   strideClass,
   type TensorOptions,
   withDense,
@@ -25,7 +24,8 @@ import {
   type ExpressionNode,
   ExpressionWriter,
   keyOf,
-  mapOperands,
+  replaceLeaves,
+  scalarTypesIn,
   storeText,
 } from "./expression/node.ts";
 import { valueType } from "./expression/operations.ts";
@@ -443,14 +443,14 @@ function mergingProgram(
   width: number,
 ): { readonly program: RowProgram; readonly scalars: readonly bigint[] } {
   const dtype = storedType(stage.value.dtype);
-  const retyped = (node: ExpressionNode): ExpressionNode => {
-    // The parts are as long as the number of parts; the length of the row is passed.
-    if (node.kind === "name" && node.name === "width") {
-      return { kind: "scalar", index: 0, dtype: "int64" };
-    }
-    return mapOperands(node, retyped);
-  };
-  const finish = stage.finish && retyped(stage.finish);
+  // The parts are as long as the number of parts; the length of the row is passed.
+  const finish = stage.finish && replaceLeaves(
+    stage.finish,
+    (leaf) =>
+      leaf.kind === "name" && leaf.name === "width"
+        ? { kind: "scalar", index: 0, dtype: "int64" }
+        : leaf,
+  );
   const usesWidth = finish !== undefined && scalarTypesIn(finish).length > 0;
   const place: ExpressionNode = { kind: "input", index: 1, dtype: "int64" };
   return {

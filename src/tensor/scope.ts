@@ -14,13 +14,38 @@ export function addToScope(tensor: Disposable): void {
   scopes.at(-1)?.add(tensor);
 }
 
-/** Calls `keep` for each tensor in a result: the result itself, elements, and properties. */
-function visitKept(value: unknown, keep: (tensor: Disposable) => void, seen: Set<unknown>): void {
-  if (typeof value !== "object" || value === null || seen.has(value)) return;
-  seen.add(value);
-  if (scopes.at(-1)!.has(value as Disposable)) return keep(value as Disposable);
-  if (ArrayBuffer.isView(value)) return;
-  for (const part of Object.values(value)) visitKept(part, keep, seen);
+/**
+ * The tensors that a synchronous function makes. At its end, also by an error, all are disposed but
+ * those it keeps: `using scope = new TensorScope()`.
+ */
+export class TensorScope implements Disposable {
+  readonly #made = new Set<Disposable>();
+
+  constructor() {
+    scopes.push(this.#made);
+  }
+
+  /** Keeps the tensors in a result: the result itself, elements, and properties. */
+  keep<Result>(result: Result): Result {
+    this.#visit(result, new Set());
+    return result;
+  }
+
+  #visit(value: unknown, seen: Set<unknown>): void {
+    if (typeof value !== "object" || value === null || seen.has(value)) return;
+    seen.add(value);
+    if (this.#made.delete(value as Disposable)) {
+      scopes.at(-2)?.add(value as Disposable);
+      return;
+    }
+    if (ArrayBuffer.isView(value)) return;
+    for (const part of Object.values(value)) this.#visit(part, seen);
+  }
+
+  [Symbol.dispose](): void {
+    scopes.pop();
+    for (const tensor of this.#made) tensor[Symbol.dispose]();
+  }
 }
 
 /**
@@ -45,23 +70,11 @@ export function tidy<Result>(f: () => Result): Result {
   if (typeof f !== "function") {
     throw new TypeError(`Cannot tidy as f must be a function: it is ${describeValue(f)}`);
   }
-  const made = new Set<Disposable>();
-  scopes.push(made);
-  try {
-    const result = f();
-    if (result instanceof Promise) {
-      result.catch(() => {});
-      throw new TypeError("Cannot tidy as f must be synchronous: it has returned a promise");
-    }
-    const kept: Disposable[] = [];
-    visitKept(result, (tensor) => kept.push(tensor), new Set());
-    for (const tensor of kept) {
-      made.delete(tensor);
-      scopes.at(-2)?.add(tensor);
-    }
-    return result;
-  } finally {
-    scopes.pop();
-    for (const tensor of made) tensor[Symbol.dispose]();
+  using scope = new TensorScope();
+  const result = f();
+  if (result instanceof Promise) {
+    result.catch(() => {});
+    throw new TypeError("Cannot tidy as f must be synchronous: it has returned a promise");
   }
+  return scope.keep(result);
 }

@@ -21,6 +21,7 @@ import {
   runAlong,
 } from "./row_steps.ts";
 import { keptName, POSITION, type RowPick, type RowStage, runRows } from "./rows.ts";
+import { TensorScope } from "./scope.ts";
 import type { Tensor } from "./tensor.ts";
 
 /**
@@ -266,8 +267,13 @@ export function crossEntropy<D extends DType>(
   const action = "crossEntropy";
   requireObject(options, "options", action);
   const x = logits as Tensor;
-  const { reduction, pick, column } = classified(action, x, labels as Tensor, options);
-  using labelColumn = column;
+  using scope = new TensorScope();
+  const { reduction, pick, column: labelColumn } = classified(
+    action,
+    x,
+    labels as Tensor,
+    options,
+  );
   const nodes = new RowNodes(rowType(x));
   const { stages, total } = powers(nodes, nodes.input(0, x), "log", false);
   const chosen: ExpressionNode = { kind: "name", name: "chosen()", dtype: x.dtype };
@@ -278,12 +284,14 @@ export function crossEntropy<D extends DType>(
   const program = { pick, stages, elements: [], results: [{ value, dtype }] };
   const place = options.stream === undefined ? {} : { stream: options.stream };
   const [losses] = runRows(action, program, [x, labelColumn], [], x.shape, 1, place);
-  if (reduction === "none") return losses as Tensor as Tensor<D>;
-  using rows = losses!;
-  const result = reduction === "mean" ? mean(rows, place) : sum(rows, place);
-  if (result.dtype === x.dtype) return result as Tensor as Tensor<D>;
-  using wide = result as Tensor;
-  return copyOf(wide, x.dtype, place) as Tensor as Tensor<D>;
+  const result = reduction === "none"
+    ? losses!
+    : reduction === "mean"
+    ? mean(losses!, place)
+    : sum(losses!, place);
+  return scope.keep(
+    result.dtype === x.dtype ? result : copyOf(result as Tensor, x.dtype, place),
+  ) as Tensor as Tensor<D>;
 }
 
 /**
@@ -305,8 +313,13 @@ export function crossEntropyBackward<D extends DType>(
   const action = "crossEntropyBackward";
   requireObject(options, "options", action);
   const x = logits as Tensor;
-  const { reduction, pick, column } = classified(action, x, labels as Tensor, options);
-  using labelColumn = column;
+  using scope = new TensorScope();
+  const { reduction, pick, column: labelColumn } = classified(
+    action,
+    x,
+    labels as Tensor,
+    options,
+  );
   const isNumber = typeof dy === "number";
   const tensors: Tensor[] = [x, labelColumn];
   if (!isNumber) {
@@ -342,6 +355,5 @@ export function crossEntropyBackward<D extends DType>(
   const program = { pick, stages, elements: [{ value, dtype: x.dtype }], results: [] };
   const place = options.stream === undefined ? {} : { stream: options.stream };
   const [result] = runRows(action, program, tensors, [factor], x.shape, 1, place);
-  for (const own of tensors.slice(2)) own.dispose();
-  return result as Tensor as Tensor<D>;
+  return scope.keep(result) as Tensor as Tensor<D>;
 }

@@ -29,6 +29,7 @@ import { denseStrides, requireAxis, shapeText } from "./layout.ts";
 import { type AxisOptions, concat } from "./manipulation.ts";
 import { type SumResult, sumResult } from "./promotion.ts";
 import { runTemplate } from "./templates.ts";
+import { TensorScope } from "./scope.ts";
 import { storageOf, type Tensor } from "./tensor.ts";
 
 /**
@@ -161,8 +162,9 @@ function sorted(action: string, x: Tensor, isIndexed: boolean, options: SortOpti
  * @category Sorting
  */
 export function sort<D extends DType>(x: Tensor<D>, options: SortOptions = {}): Tensor<D> {
+  using scope = new TensorScope();
   const { keys, restore } = sorted("sort", x as Tensor, false, options);
-  return restore(keys) as Tensor as Tensor<D>;
+  return scope.keep(restore(keys)) as Tensor as Tensor<D>;
 }
 
 /**
@@ -174,9 +176,10 @@ export function sort<D extends DType>(x: Tensor<D>, options: SortOptions = {}): 
  * @category Sorting
  */
 export function argsort(x: Tensor, options: SortOptions = {}): Tensor<"int64"> {
+  using scope = new TensorScope();
   const { keys, places, restore } = sorted("argsort", x, true, options);
   keys.dispose();
-  return restore(places!) as Tensor as Tensor<"int64">;
+  return scope.keep(restore(places!)) as Tensor as Tensor<"int64">;
 }
 
 /**
@@ -205,15 +208,16 @@ export function topk<D extends DType>(
   const { axis: wanted = -1 } = requireOptions(options, "topk");
   const axis = requireAxis(wanted, requireOrdered(x, "x", "topk").rank, "topk");
   requireInteger(k, "k", "topk", 0, x.shape[axis]);
+  using scope = new TensorScope();
   const all = sorted("topk", x as Tensor, true, { ...options, axis, descending: true });
   const first = (rows: Tensor): Tensor => {
     using own = rows;
     return all.restore(own.slice([...own.shape.slice(1).map(() => ({})), { stop: k }]));
   };
-  return {
+  return scope.keep({
     values: first(all.keys) as Tensor as Tensor<D>,
     indices: first(all.places!) as Tensor as Tensor<"int64">,
-  };
+  });
 }
 
 /**
@@ -247,8 +251,9 @@ export function searchsorted(
   const context = commonContext(action, both);
   const stream = streamFor(context, options.stream);
   const dtype = commonType(action, both);
+  using scope = new TensorScope();
   const result = newTensor(context, "int64", x2.shape, stream);
-  if (result.size === 0) return result;
+  if (result.size === 0) return scope.keep(result);
   const copies = both.map((it) =>
     it.isDense && it.dtype === dtype ? it : copyOf(it, dtype, options)
   );
@@ -263,10 +268,7 @@ export function searchsorted(
   });`,
     size: result.size,
   }, stream);
-  copies.forEach((copy, index) => {
-    if (copy !== both[index]) copy.dispose();
-  });
-  return result;
+  return scope.keep(result);
 }
 
 /** The positions of true elements of one dimension. */
@@ -329,10 +331,11 @@ export async function nonzero(
     ? zeros([0], { ...options, device: x, dtype: "int64" })
     : await positionsOf(flat, options);
   const strides = denseStrides(shape);
-  return shape.map((extent, axis) => {
+  using scope = new TensorScope();
+  return scope.keep(shape.map((extent, axis) => {
     using rows = applyOperation("floorDivide", [places as Tensor, strides[axis] || 1], options);
     return applyOperation("remainder", [rows, extent || 1], options) as Tensor as Tensor<"int64">;
-  });
+  }));
 }
 
 /** Elements of a part of a row: a job of the block form, or of a block of CUDA threads. */
@@ -414,10 +417,12 @@ export function cumulativeSum<D extends DType>(
   }
   const at = requireAxis(axis === undefined ? 0 : axis, whole.rank, action);
   const dtype = sumResult(whole.dtype);
-  using rows = rowsAlong(whole, at, options);
-  const sums = restored(scanRows(rows, dtype, options), at, options);
-  if (!includeInitial) return sums as Tensor as Tensor<SumResult<D>>;
-  using own = sums;
-  using initial = zeros(own.shape.with(at, 1), { ...options, device: own, dtype }) as Tensor;
-  return concat([initial, own], { ...options, axis: at }) as Tensor as Tensor<SumResult<D>>;
+  using scope = new TensorScope();
+  const rows = rowsAlong(whole, at, options);
+  let sums = restored(scanRows(rows, dtype, options), at, options);
+  if (includeInitial) {
+    const initial = zeros(sums.shape.with(at, 1), { ...options, device: sums, dtype }) as Tensor;
+    sums = concat([initial, sums], { ...options, axis: at });
+  }
+  return scope.keep(sums) as Tensor as Tensor<SumResult<D>>;
 }

@@ -14,6 +14,13 @@ import {
   zeros,
 } from "../../src/device/tensor.ts";
 
+import {
+  type ExpressionNode,
+  ExpressionWriter,
+  keyOf,
+  operationNode,
+} from "../../src/tensor/expression/node.ts";
+
 type Step = readonly [name: string, operand: number];
 
 const STEPS = [
@@ -162,4 +169,91 @@ Deno.test("fuse() rounds a product before it is added to", async () => {
     const y = zeros([40], { device: on }).add(1 + 2 ** -11);
     assertEquals([...await f(x, y).toArray()], Array(40).fill(0));
   }
+});
+
+Deno.test("fuse() takes time in proportion to the number of its operations", async () => {
+  // Each step uses the one before twice: as a tree, the expression has 2⁶⁰ leaves.
+  const double = fuse((x: Tensor<"float32">) => {
+    let value = x;
+    for (let step = 0; step < 60; step++) value = value.add(value);
+    return value;
+  });
+  using x = tensor([1, 2 ** -60], { device });
+  using y = double(x);
+  assertEquals(await y.toArray(), Float32Array.of(2 ** 60, 1));
+  const sum = fuse((x: Tensor<"float32">) => {
+    let value = x;
+    for (let step = 0; step < 40; step++) value = where(value.less(0), value, value.add(value));
+    return value.sum();
+  });
+  using total = sum(x);
+  assertEquals(await total.item(), 2 ** 40);
+});
+
+Deno.test("keyOf() and the statements of an expression are linear in its nodes", () => {
+  const input: ExpressionNode = { kind: "input", index: 0, dtype: "float32" };
+  const chain = (length: number) => {
+    let node: ExpressionNode = input;
+    // Longer than the stack is deep.
+    for (let step = 0; step < length; step++) node = operationNode("add", [node, node], "float32");
+    return node;
+  };
+  for (
+    const measure of [
+      (root: ExpressionNode) => keyOf(root).length,
+      (root: ExpressionNode) => {
+        const writer = new ExpressionWriter(() => "x");
+        writer.value(root);
+        return writer.lines.length;
+      },
+    ]
+  ) {
+    const [some, more] = [measure(chain(10_000)), measure(chain(20_000))];
+    assert(more > some && more < 2.5 * some, `${some}, then ${more}`);
+  }
+  let unshared: ExpressionNode = input;
+  for (let step = 0; step < 20_000; step++) unshared = operationNode("abs", [unshared], "float32");
+  assert(keyOf(unshared).length < 200_000, "a chain of which nothing is shared");
+});
+
+Deno.test("fuse() drops operations that the result does not use, with their numbers and operands", async () => {
+  using x = tensor([1, 2], { device });
+  using wide = zeros([5, 2], { device });
+  const cases: readonly ((a: Tensor<"float32">, b: Tensor<"float32">) => Tensor)[] = [
+    (a) => {
+      a.add(5);
+      return a.multiply(3);
+    },
+    (a) => {
+      const sum = a.add(5);
+      a.multiply(7).subtract(wide);
+      return sum.add(a).multiply(2).subtract(10).add(a);
+    },
+    (a, b) => {
+      a.add(b).sum;
+      return a.multiply(3);
+    },
+    (a) => {
+      a.multiply(7);
+      wide.add(a);
+      return a.multiply(1).add(a).sum({ axis: 0, keepDims: true });
+    },
+  ];
+  for (const [index, f] of cases.entries()) {
+    using y = fuse(f)(x, wide);
+    const expected = index === 3 ? [6] : index === 1 ? [5, 10] : [3, 6];
+    assertEquals(Array.from(await y.toArray() as Float32Array), expected, `case ${index}`);
+  }
+});
+
+Deno.test("fuse() reads a tensor from outside once, however often it is used", async () => {
+  using x = tensor([1, 2], { device });
+  using other = tensor([10, 20], { device });
+  const f = fuse((x: Tensor<"float32">) => {
+    let value = x;
+    for (let step = 0; step < 40; step++) value = value.add(other);
+    return value;
+  });
+  using y = f(x);
+  assertEquals(await y.toArray(), Float32Array.of(401, 802));
 });

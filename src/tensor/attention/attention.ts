@@ -16,6 +16,7 @@ import {
   type TensorOptions,
 } from "../apply.ts";
 import { shapeText } from "../layout.ts";
+import { TensorScope } from "../scope.ts";
 import type { Tensor } from "../tensor.ts";
 import { chooseAttention, KEY_TILE, planAttention, runAttention } from "./attention_kernel.ts";
 
@@ -258,6 +259,7 @@ export function attention<D extends AttentionDType>(
   const context = commonContext(action, all);
   const stream = streamFor(context, options.stream);
   const shape = [batches, q.shape[1]!, queries, v.shape[3]!];
+  using scope = new TensorScope();
   const out = newTensor(context, q.dtype, shape, stream);
   const sums = logSumTensor(options.logSumExp, out as Tensor, options, action);
   if (out.size > 0) {
@@ -265,7 +267,9 @@ export function attention<D extends AttentionDType>(
     const [ownQ, ownK, ownV] = own.heads as [Tensor, Tensor, Tensor];
     runAttention({ ...call, q: ownQ, k: ownK, v: ownV, out: out as Tensor, sums }, stream);
   }
-  return sums === undefined ? out : { output: out, logSumExp: sums as Tensor as Tensor<"float32"> };
+  return scope.keep(
+    sums === undefined ? out : { output: out, logSumExp: sums as Tensor as Tensor<"float32"> },
+  );
 }
 
 /**

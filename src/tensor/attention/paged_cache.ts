@@ -18,6 +18,7 @@ import {
 import { type CreationOptions, fromTypedArray, placeOf } from "../creation.ts";
 import { shapeText } from "../layout.ts";
 import { runTemplate } from "../templates.ts";
+import { TensorScope } from "../scope.ts";
 import type { Tensor } from "../tensor.ts";
 import {
   type AttentionDType,
@@ -126,8 +127,10 @@ export class PagedCache<D extends AttentionDType = "float32"> implements Disposa
     checkInteger(headSize, "options.headSize", action, 1, MAX_HEAD);
     checkInteger(valueSize, "options.valueSize", action, 1, MAX_HEAD);
     const context: DeviceContext = placeOf(options, action);
+    using scope = new TensorScope();
     this.keys = newTensor(context, dtype, [pages, pageSize, heads, headSize], options.stream);
     this.values = newTensor(context, dtype, [pages, pageSize, heads, valueSize], options.stream);
+    scope.keep([this.keys, this.values]);
     this.#free = Array.from({ length: pages }, (_, page) => pages - 1 - page);
   }
 
@@ -343,6 +346,7 @@ export function decodeAttention<D extends AttentionDType>(
   const { table, width, keys } = tableOf(cache, numbers, action);
   const context = commonContext(action, [q as Tensor, k]);
   const stream = streamFor(context, options.stream);
+  using scope = new TensorScope();
   const out = newTensor(context, q.dtype, [batches, heads, queries, valueSize], stream);
   const sums = logSumTensor(options.logSumExp, out as Tensor, options, action);
   if (out.size > 0) {
@@ -363,5 +367,7 @@ export function decodeAttention<D extends AttentionDType>(
       places: { tensor, width, page: cache.keys.shape[1]! },
     }, stream);
   }
-  return sums === undefined ? out : { output: out, logSumExp: sums as Tensor as Tensor<"float32"> };
+  return scope.keep(
+    sums === undefined ? out : { output: out, logSumExp: sums as Tensor as Tensor<"float32"> },
+  );
 }

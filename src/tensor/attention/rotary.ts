@@ -19,6 +19,7 @@ import {
 import type { Indices } from "../indexing.ts";
 import { shapeText, sizeOf } from "../layout.ts";
 import { runTemplate } from "../templates.ts";
+import { TensorScope } from "../scope.ts";
 import type { Tensor } from "../tensor.ts";
 import type { AttentionDType } from "./attention.ts";
 
@@ -114,8 +115,9 @@ export function rotaryEmbedding<D extends AttentionDType>(
   }
   const context = commonContext(action, places === undefined ? [whole] : [whole, places]);
   const stream = streamFor(context, options.stream);
+  using scope = new TensorScope();
   const result = newTensor(context, x.dtype, whole.shape, stream);
-  if (result.size === 0) return result;
+  if (result.size === 0) return scope.keep(result);
   const source = dense(whole, { stream });
   const batches = wanted.length === 2 ? wanted[0]! : 1;
   const heads = sizeOf(whole.shape.slice(0, -2)) / batches;
@@ -156,6 +158,5 @@ export function rotaryEmbedding<D extends AttentionDType>(
     size: batches * length * size / 2,
     chunk: CHUNK,
   }, stream);
-  if (source !== whole) source.dispose();
-  return result;
+  return scope.keep(result);
 }

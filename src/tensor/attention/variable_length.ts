@@ -8,6 +8,7 @@ import { describeValue } from "../../ffi/describe_value.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
 import { commonContext, newTensor, requireNames } from "../apply.ts";
 import { fromTypedArray } from "../creation.ts";
+import { TensorScope } from "../scope.ts";
 import type { Tensor } from "../tensor.ts";
 import {
   type AttentionDType,
@@ -115,6 +116,7 @@ export function attentionVariableLength<D extends AttentionDType>(
   const limits = checkWindow(options, size, action);
   const context = commonContext(action, operands);
   const stream = streamFor(context, options.stream);
+  using scope = new TensorScope();
   const out = newTensor(context, q.dtype, [queryRows, heads, valueSize], stream);
   const sums = logSumTensor(options.logSumExp, out as Tensor, options, action);
   if (out.size > 0) {
@@ -139,7 +141,8 @@ export function attentionVariableLength<D extends AttentionDType>(
       ...limits,
       places: { tensor, width },
     }, stream);
-    for (const view of [ownQ, ownK, ownV]) view.dispose();
   }
-  return sums === undefined ? out : { output: out, logSumExp: sums as Tensor as Tensor<"float32"> };
+  return scope.keep(
+    sums === undefined ? out : { output: out, logSumExp: sums as Tensor as Tensor<"float32"> },
+  );
 }

@@ -70,8 +70,46 @@ export function operationNode(
   return { kind: "operation", name, dtype: result, operands: cast };
 }
 
+/** The operands in the order in which statements compute them. */
+function operandsOf(node: ExpressionNode): readonly ExpressionNode[] {
+  switch (node.kind) {
+    case "cast":
+      return [node.operand];
+    case "select":
+      return [...node.operands, node.condition];
+    case "operation":
+    case "call":
+      return node.operands;
+    default:
+      return [];
+  }
+}
+
+/**
+ * All nodes of expressions, each once and after its operands. It uses no recursion, because chains
+ * of operations can be longer than the stack is deep.
+ */
+export function nodesOf(...roots: readonly ExpressionNode[]): Set<ExpressionNode> {
+  const found = new Set<ExpressionNode>();
+  const entered = new Set<ExpressionNode>();
+  const stack = roots.toReversed();
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    if (entered.has(node)) {
+      found.add(node);
+      continue;
+    }
+    entered.add(node);
+    const operands = operandsOf(node);
+    stack.push(node);
+    for (let at = operands.length - 1; at >= 0; at--) {
+      if (!entered.has(operands[at]!)) stack.push(operands[at]!);
+    }
+  }
+  return found;
+}
+
 /** The node with other operands. */
-export function mapOperands(
+function withOperands(
   node: ExpressionNode,
   f: (operand: ExpressionNode) => ExpressionNode,
 ): ExpressionNode {
@@ -79,6 +117,7 @@ export function mapOperands(
     case "cast":
       return { ...node, operand: f(node.operand) };
     case "operation":
+    case "call":
       return { ...node, operands: node.operands.map(f) };
     case "select": {
       const [yes, no] = node.operands;
@@ -89,8 +128,42 @@ export function mapOperands(
   }
 }
 
-/** A text that equal expressions share. */
-export function keyOf(node: ExpressionNode): string {
+/** An expression with its leaves replaced; shared nodes stay shared. */
+export function replaceLeaves(
+  root: ExpressionNode,
+  replace: (leaf: ExpressionNode) => ExpressionNode,
+): ExpressionNode {
+  const replaced = new Map<ExpressionNode, ExpressionNode>();
+  for (const node of nodesOf(root)) {
+    const isLeaf = operandsOf(node).length === 0;
+    const own = isLeaf ? replace(node) : withOperands(node, (operand) => replaced.get(operand)!);
+    replaced.set(node, own);
+  }
+  return replaced.get(root)!;
+}
+
+/** Texts of nodes that are longer get a name in keys, which keeps long chains linear. */
+const MAX_NESTED = 200;
+
+/** A text that equal expressions share. It names shared nodes, and has each once. */
+export function keyOf(root: ExpressionNode): string {
+  const nodes = nodesOf(root);
+  const uses = new Map<ExpressionNode, number>();
+  for (const node of nodes) {
+    for (const operand of operandsOf(node)) uses.set(operand, (uses.get(operand) ?? 0) + 1);
+  }
+  const texts = new Map<ExpressionNode, string>();
+  const named: string[] = [];
+  for (const node of nodes) {
+    const text = nodeText(node, (operand) => texts.get(operand)!);
+    const isNamed = operandsOf(node).length > 0 &&
+      ((uses.get(node) ?? 0) > 1 || text.length > MAX_NESTED);
+    texts.set(node, isNamed ? `t${named.push(text)}` : text);
+  }
+  return [...named.map((text, index) => `t${index + 1}=${text}; `), texts.get(root)!].join("");
+}
+
+function nodeText(node: ExpressionNode, textOf: (operand: ExpressionNode) => string): string {
   switch (node.kind) {
     case "input":
       return `x${node.index}:${node.dtype}`;
@@ -99,12 +172,12 @@ export function keyOf(node: ExpressionNode): string {
     case "name":
       return `${node.name}:${node.dtype}`;
     case "cast":
-      return `${node.dtype}(${keyOf(node.operand)})`;
+      return `${node.dtype}(${textOf(node.operand)})`;
     case "select":
-      return `select(${[node.condition, ...node.operands].map(keyOf).join()})`;
+      return `select(${[node.condition, ...node.operands].map(textOf).join()})`;
     case "operation":
     case "call":
-      return `${node.name}(${node.operands.map(keyOf).join()})`;
+      return `${node.name}(${node.operands.map(textOf).join()})`;
   }
 }
 
@@ -137,7 +210,14 @@ export class ExpressionWriter {
   }
 
   /** Writes the statements of a node; the result is the name of its value. */
-  value(node: ExpressionNode): string {
+  value(root: ExpressionNode): string {
+    // Operands come first, so the statement of a node finds theirs.
+    let name = "";
+    for (const node of nodesOf(root)) name = this.#valueOf(node);
+    return name;
+  }
+
+  #valueOf(node: ExpressionNode): string {
     if (node.kind === "input") {
       const known = this.#loaded.get(node.index);
       const name = known ?? this.#declare(node.dtype, `load(${this.#load(node.index)})`);
@@ -163,16 +243,16 @@ export class ExpressionWriter {
   #text(node: Extract<ExpressionNode, { kind: "cast" | "select" | "operation" | "call" }>): string {
     switch (node.kind) {
       case "cast":
-        return castText(this.value(node.operand), node.operand.dtype, node.dtype);
+        return castText(this.#valueOf(node.operand), node.operand.dtype, node.dtype);
       case "select": {
-        const [yes, no] = node.operands.map((operand) => this.value(operand));
-        return `${this.value(node.condition)} ? ${yes} : ${no}`;
+        const [yes, no] = node.operands.map((operand) => this.#valueOf(operand));
+        return `${this.#valueOf(node.condition)} ? ${yes} : ${no}`;
       }
       case "call":
-        return `${node.name}(${node.operands.map((it) => this.value(it)).join(", ")})`;
+        return `${node.name}(${node.operands.map((it) => this.#valueOf(it)).join(", ")})`;
       case "operation": {
         const { code, result } = OPERATIONS[node.name];
-        const text = code(node.operands.map((it) => this.value(it)), node.operands[0]!.dtype);
+        const text = code(node.operands.map((it) => this.#valueOf(it)), node.operands[0]!.dtype);
         return result === "bool" ? text : fitted(text, node.dtype);
       }
     }
@@ -186,13 +266,14 @@ export function storeText(target: string, value: string, dtype: DType): string {
 
 /** The element types of all values of expressions. */
 export function dtypesIn(...roots: readonly ExpressionNode[]): Set<DType> {
-  const dtypes = new Set<DType>();
-  const visit = (node: ExpressionNode): void => {
-    dtypes.add(node.dtype);
-    if (node.kind === "cast") visit(node.operand);
-    if (node.kind === "select") [node.condition, ...node.operands].forEach(visit);
-    if (node.kind === "operation" || node.kind === "call") node.operands.forEach(visit);
-  };
-  roots.forEach(visit);
-  return dtypes;
+  return new Set(Array.from(nodesOf(...roots), ({ dtype }) => dtype));
+}
+
+/** The element types of an expression's numbers, in order. */
+export function scalarTypesIn(...roots: readonly ExpressionNode[]): DType[] {
+  const types: DType[] = [];
+  for (const node of nodesOf(...roots)) {
+    if (node.kind === "scalar") types[node.index] = node.dtype;
+  }
+  return types;
 }

@@ -12,6 +12,7 @@ import { isCapturing } from "../../stream/running_captures.ts";
 import { type Stream, streamUntilClose } from "../../stream/stream.ts";
 import { commonContext, newTensor, requireNames, type TensorOptions } from "../apply.ts";
 import { waitFor } from "../storage.ts";
+import { TensorScope } from "../scope.ts";
 import { storageOf, type Tensor } from "../tensor.ts";
 import { type CheckedMatmul, checkMatmul, type MatmulOptions } from "./matmul.ts";
 import { chooseVariant } from "./variants.ts";
@@ -96,6 +97,7 @@ export function matmulBatch<R extends DType = DType>(
   const { stream, work } = first.problem;
   const count = isCapturing() ? 1 : Math.min(maxInFlight, checked.length);
   const streams = [stream, ...lanesOf(context, count - 1)];
+  using scope = new TensorScope();
   const results = new Array<Tensor>(checked.length);
   ordered(checked).forEach((index, turn) => {
     const { problem, shape, dtype, isEmpty } = checked[index]!;
@@ -107,5 +109,5 @@ export function matmulBatch<R extends DType = DType>(
   for (const lane of streams.slice(1)) {
     work.enqueue(undefined, [], [], () => waitFor(lane, stream));
   }
-  return results as Tensor[] as Tensor<R>[];
+  return scope.keep(results) as Tensor[] as Tensor<R>[];
 }
