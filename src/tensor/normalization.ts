@@ -99,12 +99,15 @@ function requireRows(x: Tensor, action: string): number {
 /** The stages of the mean and of the reciprocal deviation, and the normalised element. */
 function standardised(nodes: RowNodes, x: ExpressionNode, epsilon: number, isCentred: boolean) {
   const distance = isCentred ? nodes.of("subtract", x, nodes.stage("centre")) : x;
-  const finish = nodes.of("rsqrt", nodes.of("add", nodes.mean, nodes.number(epsilon)));
+  // The mean of the squares may be out of the range of float32.
+  const wide = new RowNodes("float64");
+  const root = wide.of("rsqrt", wide.of("add", wide.mean, wide.number(epsilon)));
+  const finish = castNode(root, nodes.type);
   const stages: RowStage[] = [
     ...(isCentred
       ? [{ reducer: "Sum", name: "centre", value: x, finish: nodes.mean } as const]
       : []),
-    { reducer: "Sum", name: "factor", value: nodes.of("square", distance), finish },
+    { reducer: "SquareSum", name: "factor", value: distance, finish },
   ];
   return { stages, unit: nodes.of("multiply", distance, nodes.stage("factor")) };
 }
@@ -173,8 +176,8 @@ function normalise<D extends DType>(
 
 /** The scale of a quantised row; 1 for a row of zeros. */
 function absoluteMaximum(nodes: RowNodes, value: ExpressionNode, limit: number): RowStage {
-  const condition = operationNode("equal", [nodes.merged, nodes.number(0)], nodes.type);
-  const quotient = nodes.of("divide", nodes.merged, nodes.number(limit));
+  const condition = operationNode("equal", [nodes.largest, nodes.number(0)], nodes.type);
+  const quotient = nodes.of("divide", nodes.largest, nodes.number(limit));
   const operands = [nodes.number(1), quotient] as const;
   return {
     reducer: "Maximum",

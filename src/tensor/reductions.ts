@@ -11,7 +11,7 @@ import { requireTensor, type TensorOptions } from "./apply.ts";
 import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
 import { broadcastShapes, requireAxes, requireAxis, type Shape, sizeOf } from "./layout.ts";
 import { type FloatResult, floatResult, type SumResult, sumResult } from "./promotion.ts";
-import { columnsNode, mergedNode, type RowStage, runColumns, runRows } from "./rows.ts";
+import { meanNode, mergedNode, type RowStage, runColumns, runRows } from "./rows.ts";
 import { type Tensor, tracedOf } from "./tensor.ts";
 
 /**
@@ -132,20 +132,26 @@ function summing(action: string, reducer: "Sum" | "Product", dtype: DType): Redu
   return { action, dtype, stage, identity: true };
 }
 
-/** The reduction to a mean in a floating type; the divisor is the number of elements less `less`. */
-function averaging(action: string, dtype: DType, less = 0, root = false): Reduction {
-  const type = accumulated(dtype);
-  const count = columnsNode(type);
-  const correction: ExpressionNode = { kind: "name", name: `${less}.0`, dtype: type };
-  const divisor = less === 0 ? count : operationNode("subtract", [count, correction], type);
-  const quotient = operationNode("divide", [mergedNode(type), divisor], type);
-  const finish = root ? operationNode("sqrt", [quotient], type) : quotient;
-  const stage = (value: ExpressionNode): RowStage => ({
-    reducer: "Sum",
-    name: "r0",
-    value: castNode(value, type),
-    finish,
-  });
+/**
+ * The reduction to a mean in a floating type.
+ *
+ * @param reducer Adds up the values, or their squares.
+ * @param less The divisor is the number of elements less this; the mean is NaN if that is not positive.
+ * @param root Whether the result is the root of the mean.
+ */
+function averaging(
+  action: string,
+  dtype: DType,
+  reducer: "Sum" | "SquareSum" = "Sum",
+  less = 0,
+  root = false,
+): Reduction {
+  const stage = (value: ExpressionNode): RowStage => {
+    const own = castNode(value, value.dtype === "float64" ? "float64" : accumulated(dtype));
+    const mean = meanNode(own.dtype, less);
+    const result = root ? operationNode("sqrt", [mean], mean.dtype) : mean;
+    return { reducer, name: "r0", value: own, finish: castNode(result, accumulated(dtype)) };
+  };
   return { action, dtype, stage, identity: true };
 }
 
@@ -248,24 +254,16 @@ function spread<D extends DType>(
   }
   const dtype = meanResult(x.dtype);
   const type = accumulated(dtype);
-  const input = (index: number, own: DType): ExpressionNode => ({
-    kind: "input",
-    index,
-    dtype: own,
-  });
+  const input = (index: number, own: DType): ExpressionNode =>
+    castNode({ kind: "input", index, dtype: own }, type);
   const centre = reduce({ ...averaging(action, dtype), dtype: type }, x as Tensor, {
     ...options,
     keepDims: true,
   });
   try {
-    const difference = operationNode(
-      "subtract",
-      [castNode(input(0, x.dtype), type), input(1, type)],
-      type,
-    );
-    const value = operationNode("square", [difference], type);
-    const reduction = averaging(action, dtype, correction, root);
-    return reduceExpression(reduction, [x as Tensor, centre], [], value, options) as
+    const difference = operationNode("subtract", [input(0, x.dtype), input(1, type)], type);
+    const reduction = averaging(action, dtype, "SquareSum", correction, root);
+    return reduceExpression(reduction, [x as Tensor, centre], [], difference, options) as
       & Tensor
       & Tensor<MeanResult<D>>;
   } finally {
@@ -381,7 +379,7 @@ function truth(action: string, reducer: "Sum" | "Product", x: Tensor, options: R
     reducer,
     name: "r0",
     value: castNode(castNode(value, "bool"), "int64"),
-    finish: castNode(mergedNode("int64"), "bool"),
+    finish: castNode(mergedNode(reducer, "int64"), "bool"),
   });
   return reduce({ action, dtype: "bool", stage, identity: true }, x, options);
 }
