@@ -259,7 +259,7 @@ function gradients(
 /**
  * Layer normalisation of the last axis: (x − mean) / √(variance + epsilon) · weight + bias, in one
  * kernel. 16-bit floats are computed as `float32`; the variance is that of the differences to the
- * mean.
+ * mean, whose squares may be out of the range of `float32`. Sums are as accurate as those of `sum()`.
  *
  * With `quantize: "int8"` or `"float8_e4m3"` each row of the result is divided by its scale, which
  * is its largest magnitude / 127 or / 448, and rounded half to even.
@@ -308,7 +308,7 @@ export function layerNormBackward<D extends DType, W extends RowDType = D & RowD
 
 /**
  * Normalisation by the root of the mean of the squares: x / √(mean(x²) + epsilon) · weight, along the
- * last axis. Residual and quantised results are those of {@linkcode layerNorm}.
+ * last axis. Squares may be out of the range of `float32`. Residual and quantised results are those of {@linkcode layerNorm}.
  *
  * @throws {TypeError} If an element type does not fit.
  * @throws {RangeError} If a shape does not fit, or a row that is quantised has no elements.
