@@ -23,9 +23,9 @@
  *     |mean error| <= (D + 2) u sqrt(M2 / n) + (b + 100 + c) 2^-53 max|x|
  *   with c = 10 ceil(grid / block of the second launch) and e = (12 + c) 2^-53 max|x|, what means
  *   lose when they are rounded to double: the effect on M2 of moving every element by e. So the
- *   error is that of an input rounded a little differently, whatever the mean. A batch of float32 or
- *   bfloat16 whose squares leave the range of float is computed in double. An infinity or NaN among
- *   the elements makes mean and M2 NaN.
+ *   error is that of an input rounded a little differently, whatever the mean. A batch of float32
+ *   or bfloat16 whose squares leave the range of float is computed in double. An infinity or NaN
+ *   among the elements makes mean and M2 NaN.
  * Hardware: as for sums, the double arithmetic per batch takes less time than memory, also where
  * double units are few; float64 and the 32- and 64-bit integers do all in double and are limited by
  * it there.

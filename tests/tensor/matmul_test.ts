@@ -183,6 +183,25 @@ Deno.test("matmul() broadcasts batches of any strides, with addends of the resul
   }
 });
 
+Deno.test("matmul() adds the bias and the residual of each row to the product with a vector", async () => {
+  const a = Grid.mixed([3, 5]).tensor("float32", device);
+  const ones = zeros([5, 1], { device }).add(1);
+  const addend = tensor([[10], [20], [30]], { device });
+  const sums = await a.sum({ axis: 1 }).toArray();
+  const wanted = new Grid([3, 1], [...sums].map((it, i) => it + 10 * (i + 1)));
+  const vector = new Grid([3], wanted.values);
+  const strided = Grid.of([3, 2], ([i]) => 10 * (i! + 1)).tensor("float32", device).slice([{}, {
+    start: 1,
+  }]);
+  const checks = [addend, strided].flatMap((it) => [
+    expect(matmul(a, ones, { residual: it as Tensor }), wanted, "residual of a column"),
+    expect(matmul(a, ones, { bias: it as Tensor }), wanted, "bias of a column"),
+    expect(matmul(a, ones.squeeze(1), { residual: it.squeeze(1) as Tensor }), vector, "residual"),
+    expect(matmul(a, ones.squeeze(1), { bias: it.squeeze(1) as Tensor }), vector, "bias"),
+  ]);
+  await Promise.all(checks);
+});
+
 /** A variant of this package: cuBLASLt has algorithms for shapes, and no launch to tell. */
 const OWN = { variant: device.info.kind === "cuda" ? "simt" : "packed" } as const;
 

@@ -144,8 +144,8 @@ __device__ __forceinline__ bool is_block_visible(const Attention& a, const Atten
                 row.query / a.block_rows * a.blocks[2] + j / a.block_columns * a.blocks[3]];
 }
 
-// The score under an element of a mask. A sum below the numbers is the lowest one, as the key is not
-// hidden.
+// The score under an element of a mask. A sum below the numbers is the lowest one, because the key
+// is not hidden.
 template <typename M>
 __device__ __forceinline__ float masked(float score, M element) {
   const float addend = load(element);

@@ -10,9 +10,9 @@
  * values, meets no bank twice. Behind the last key and the last element are zeros.
  * Bytes and operations: 2 (Size + Value) operations per visible score; keys and values are read
  * once by each tile of rows, mostly from the second-level cache.
- * Hidden keys: a product of a power of 0 and a value that is NaN or infinite is NaN. Where a row may
- * have a hidden key, each thread looks at the values it copied; with such ones, products are those
- * of add_guarded().
+ * Hidden keys: a product of a power of 0 and a value that is NaN or infinite is NaN. Where a row
+ * may have a hidden key, each thread looks for such values among those that it copied; if there are
+ * any, add_guarded() multiplies.
  * Numerics: as in attention.cuh, but powers are rounded to the element type before they are
  * multiplied with the values, and the tensor core rounds its sums, or truncates them.
  */

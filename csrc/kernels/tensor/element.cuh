@@ -292,8 +292,8 @@ __device__ __forceinline__ FloorDivision<V> divide_floored(V x, V y, V rest) {
 __device__ __forceinline__ FloorDivision<double> divide_floored(double x, double y) {
   return divide_floored(x, y, fmod(x, y));
 }
-// fmod() takes some forty times as long as a division. The quotient of two floats is rounded to no
-// other integer as double, the remainder is exact there, and NumPy's quotient is as exact up to 2^21.
+// fmod() takes some forty times as long as a division. As double, the quotient of two floats is
+// rounded to no other integer, and the remainder is exact; NumPy's quotient is as exact up to 2^21.
 __device__ __forceinline__ FloorDivision<float> divide_floored(float x, float y) {
   const double quotient = static_cast<double>(x) / static_cast<double>(y);
   if (!(fabs(quotient) >= 0.5 && fabs(quotient) <= 2097152.0)) {
