@@ -8,7 +8,7 @@
  * Numerics: every order of merging depends on the shape alone, so results repeat bit by bit.
  * Sums of floats: at most 16 elements are added up as float, and the rest as double, so with
  * u = 2^-24 the error is at most 15 u Σ|x| and the rounding of the result, whatever the length.
- * Rows of up to 512 are added up as float in the block form, as a tree above 16 elements: 20 u Σ|x|.
+ * The block form adds up rows of up to 512 as float, above 16 elements as a tree: 20 u Σ|x|.
  * Sums of doubles add up 16 elements, then such sums: with u = 2^-53 at most
  * (24 + log2(n / 2048)) u Σ|x| in rows of the block form, which adds up blocks of 2048 elements in
  * pairs (Higham, "The accuracy of floating point summation", 1993). Elsewhere a thread adds them up
