@@ -23,9 +23,9 @@
  *     |mean error| <= (D + 2) u sqrt(M2 / n) + (b + 100 + c) 2^-53 max|x|
  *   with c = 10 ceil(grid / block of the second launch) and e = (12 + c) 2^-53 max|x|, what means
  *   lose when they are rounded to double: the effect on M2 of moving every element by e. So the
- *   error is that of an input rounded a little differently, whatever the mean. float32 and bfloat16
- *   need deviations within a batch below 2^61, else M2 is infinite or NaN. An infinity or NaN among
- *   the elements makes mean and M2 NaN.
+ *   error is that of an input rounded a little differently, whatever the mean. A batch of float32
+ *   or bfloat16 whose squares leave the range of float is computed in double. An infinity or NaN
+ *   among the elements makes mean and M2 NaN.
  * Hardware: as for sums, the double arithmetic per batch takes less time than memory, also where
  * double units are few; float64 and the 32- and 64-bit integers do all in double and are limited by
  * it there.
@@ -95,9 +95,14 @@ __device__ __forceinline__ Moments exact_batch_moments(const Elements<T, Count>&
   return {Count, mean, static_cast<double>(squares) - total * mean};
 }
 
-template <typename T, int Count>
+// Whether the squares of a batch lost nothing by the range of their type.
+template <typename A>
+__device__ __forceinline__ bool are_squares_exact(A squares) {
+  return sizeof(A) == sizeof(double) || (squares >= A(1e-25) && squares <= A(3e38));
+}
+
+template <typename A, typename T, int Count>
 __device__ __forceinline__ Moments shifted_batch_moments(const Elements<T, Count>& elements) {
-  using A = MomentArithmetic<T>;
   constexpr A reciprocal = A(1) / Count;  // exact: Count is a power of two
   const auto plus = [](A x, A y) { return x + y; };
   A deviations[Count];
@@ -113,11 +118,17 @@ __device__ __forceinline__ Moments shifted_batch_moments(const Elements<T, Count
     deviations[i] -= shift;
     terms[i] = deviations[i] * deviations[i];
   }
-  const double squares = tree_reduce(terms, plus);
+  const A squares = tree_reduce(terms, plus);
+  if (!are_squares_exact(squares)) {
+    bool is_constant = true;
+    GS_UNROLL
+    for (int i = 0; i < Count; ++i) is_constant &= deviations[i] == 0;
+    if (!is_constant) return shifted_batch_moments<double>(elements);
+  }
   const double sum = tree_reduce(deviations, plus);
   const double correction = sum * (1.0 / Count);
   return {Count, static_cast<double>(shift) + correction,
-          not_negative(squares - sum * correction)};
+          not_negative(static_cast<double>(squares) - sum * correction)};
 }
 
 template <typename T, int Count>
@@ -125,7 +136,7 @@ __device__ __forceinline__ Moments batch_moments(const Elements<T, Count>& eleme
   if constexpr (is_narrow_integer<T>) {
     return exact_batch_moments(elements);
   } else {
-    return shifted_batch_moments(elements);
+    return shifted_batch_moments<MomentArithmetic<T>>(elements);
   }
 }
 

@@ -249,7 +249,12 @@ export const multiply: BinaryFunction<"promoted"> = binary<"promoted">("multiply
 /** x / y; integers are divided as `float64`. @category Elementwise operations */
 export const divide: BinaryFunction<"quotient"> = binary<"quotient">("divide");
 
-/** The floor of x / y; an integer divided by 0 is 0. @category Elementwise operations */
+/**
+ * The floor of x / y; an integer divided by 0 is 0. Floats give what NumPy gives: the quotient that
+ * fits {@linkcode remainder}, so 1 by 0.1 is 9, and NaN where x is infinite, for which the array API
+ * standard has infinities.
+ * @category Elementwise operations
+ */
 export const floorDivide: BinaryFunction<"promoted"> = binary<"promoted">("floorDivide");
 
 /** The remainder of x / y, with the sign of y; of an integer by 0 it is 0. @category Elementwise operations */

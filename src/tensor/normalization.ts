@@ -100,12 +100,15 @@ function requireRows(x: Tensor, action: string): number {
 /** The stages of the mean and of the reciprocal deviation, and the normalised element. */
 function standardised(nodes: RowNodes, x: ExpressionNode, epsilon: number, isCentred: boolean) {
   const distance = isCentred ? nodes.of("subtract", x, nodes.stage("centre")) : x;
-  const finish = nodes.of("rsqrt", nodes.of("add", nodes.mean, nodes.number(epsilon)));
+  // The mean of the squares may be out of the range of float32.
+  const wide = new RowNodes("float64");
+  const root = wide.of("rsqrt", wide.of("add", wide.mean, wide.number(epsilon)));
+  const finish = castNode(root, nodes.type);
   const stages: RowStage[] = [
     ...(isCentred
       ? [{ reducer: "Sum", name: "centre", value: x, finish: nodes.mean } as const]
       : []),
-    { reducer: "Sum", name: "factor", value: nodes.of("square", distance), finish },
+    { reducer: "SquareSum", name: "factor", value: distance, finish },
   ];
   return { stages, unit: nodes.of("multiply", distance, nodes.stage("factor")) };
 }
@@ -174,8 +177,8 @@ function normalise<D extends DType>(
 
 /** The scale of a quantised row; 1 for a row of zeros. */
 function absoluteMaximum(nodes: RowNodes, value: ExpressionNode, limit: number): RowStage {
-  const condition = operationNode("equal", [nodes.merged, nodes.number(0)], nodes.type);
-  const quotient = nodes.of("divide", nodes.merged, nodes.number(limit));
+  const condition = operationNode("equal", [nodes.largest, nodes.number(0)], nodes.type);
+  const quotient = nodes.of("divide", nodes.largest, nodes.number(limit));
   const operands = [nodes.number(1), quotient] as const;
   return {
     reducer: "Maximum",
@@ -257,7 +260,7 @@ function gradients(
 /**
  * Layer normalisation of the last axis: (x − mean) / √(variance + epsilon) · weight + bias, in one
  * kernel. 16-bit floats are computed as `float32`; the variance is that of the differences to the
- * mean.
+ * mean, whose squares may be out of the range of `float32`. Sums are as accurate as those of `sum()`.
  *
  * With `quantize: "int8"` or `"float8_e4m3"` each row of the result is divided by its scale, which
  * is its largest magnitude / 127 or / 448, and rounded half to even.
@@ -306,7 +309,7 @@ export function layerNormBackward<D extends DType, W extends RowDType = D & RowD
 
 /**
  * Normalisation by the root of the mean of the squares: x / √(mean(x²) + epsilon) · weight, along the
- * last axis. Residual and quantised results are those of {@linkcode layerNorm}.
+ * last axis. Squares may be out of the range of `float32`. Residual and quantised results are those of {@linkcode layerNorm}.
  *
  * @throws {TypeError} If an element type does not fit.
  * @throws {RangeError} If a shape does not fit, or a row that is quantised has no elements.

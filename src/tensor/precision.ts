@@ -15,7 +15,8 @@ import { castNode, type ExpressionNode, operationNode } from "./expression/node.
  * `float32`; `tf32` keeps 10 bits of the fraction, and `fp16`, `bf16` and `fp8` (`float8_e4m3`, which
  * saturates at 448) are element types.
  *
- * Products are exact or rounded to `float32`, and always added up in `float32`.
+ * Products are exact or rounded to `float32`, and always added up in `float32`. cuBLASLt permits
+ * narrower operands only and rounds by rules of its own, so it takes `float32` in `auto` and `fp32` alone.
  * @category Linear algebra
  */
 export type PrecisionMode = "auto" | "fp32" | "tf32" | "fp16" | "bf16" | "fp8";

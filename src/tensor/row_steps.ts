@@ -12,18 +12,17 @@ import {
   runMap,
   type TensorOptions,
 } from "./apply.ts";
-import { type ExpressionNode, keyOf, operationNode, replaceLeaves } from "./expression/node.ts";
+import {
+  castNode,
+  type ExpressionNode,
+  keyOf,
+  operationNode,
+  replaceLeaves,
+} from "./expression/node.ts";
 import type { OperationName } from "./expression/operations.ts";
 import { type Shape, shapeText, sizeOf } from "./layout.ts";
 import { reduceExpression } from "./reductions.ts";
-import {
-  columnsNode,
-  keptName,
-  mergedNode,
-  type RowProgram,
-  type RowStage,
-  runRows,
-} from "./rows.ts";
+import { keptName, meanNode, mergedNode, type RowProgram, type RowStage, runRows } from "./rows.ts";
 import { TensorScope } from "./scope.ts";
 import type { Tensor } from "./tensor.ts";
 
@@ -86,14 +85,19 @@ export class RowNodes {
     return operationNode(name, operands, this.type);
   }
 
-  /** The merged value of a stage. */
-  get merged(): ExpressionNode {
-    return mergedNode(this.type);
+  /** The largest of a stage's values. */
+  get largest(): ExpressionNode {
+    return mergedNode("Maximum", this.type);
+  }
+
+  /** The sum of a stage's values. */
+  get sum(): ExpressionNode {
+    return castNode(mergedNode("Sum", this.type), this.type);
   }
 
   /** The mean of a stage's values. */
   get mean(): ExpressionNode {
-    return this.of("divide", this.merged, columnsNode(this.type));
+    return castNode(meanNode(this.type), this.type);
   }
 }
 

@@ -20,10 +20,12 @@ import type { KernelArgument } from "../launch/signature/signature_types.ts";
 import { DeviceWork } from "./device_work.ts";
 import { type KernelForm, kernelName, type KernelText } from "./expression/kernel_text.ts";
 import {
+  castNode,
   dtypesIn,
   type ExpressionNode,
   ExpressionWriter,
   keyOf,
+  operationNode,
   replaceLeaves,
   scalarTypesIn,
   storeText,
@@ -32,9 +34,10 @@ import { valueType } from "./expression/operations.ts";
 import { broadcastStrides, mergeDimensions, type Shape, sizeOf, type Space } from "./layout.ts";
 import { storageOf, type Tensor } from "./tensor.ts";
 
-/** The reducers of `reduce.cuh`. */
+/** The reducers of `reduce.cuh`; `SquareSum` adds up the squares of values, which may be out of range. */
 export type Reducer =
   | "Sum"
+  | "SquareSum"
   | "Product"
   | "Maximum"
   | "Minimum"
@@ -81,21 +84,34 @@ export interface RowProgram {
   readonly results: readonly { readonly value: ExpressionNode; readonly dtype: DType }[];
 }
 
-/** The length of rows as a number of a floating type. */
-export const columnsNode = (dtype: DType): ExpressionNode => ({
-  kind: "cast",
-  dtype,
-  operand: { kind: "name", name: "width", dtype: "int64" },
-});
-
 /** The position in the row. */
 export const POSITION: ExpressionNode = { kind: "name", name: "(begin + i)", dtype: "int64" };
-/** The merged value of a stage, before it is finished. */
-export const mergedNode = (dtype: DType): ExpressionNode => ({
+/** The type of the merged values of an element type, as `Total` in `reduce.cuh`. */
+export const mergedType = (reducer: Reducer, dtype: DType): DType =>
+  valueType(dtype) !== "float" ? dtype : reducer.endsWith("Sum") ? "float64" : "float32";
+
+/** The merged value of a stage whose values have an element type, before it is finished. */
+export const mergedNode = (reducer: Reducer, dtype: DType): ExpressionNode => ({
   kind: "name",
   name: "merged",
-  dtype,
+  dtype: mergedType(reducer, dtype),
 });
+
+/** The mean of values of a floating type, in that of their sum; the divisor is less by `less`. */
+export function meanNode(dtype: DType, less = 0): ExpressionNode {
+  const merged = mergedNode("Sum", dtype);
+  const type = merged.dtype;
+  const count = castNode({ kind: "name", name: "width", dtype: "int64" }, type);
+  if (less === 0) return operationNode("divide", [merged, count], type);
+  const number = (name: string): ExpressionNode => ({ kind: "name", name, dtype: type });
+  const divisor = operationNode("subtract", [count, number(`${less}.0`)], type);
+  return {
+    kind: "select",
+    dtype: type,
+    condition: operationNode("greater", [divisor, number("0.0")], type),
+    operands: [operationNode("divide", [merged, divisor], type), number("NAN")],
+  };
+}
 
 const BLOCK = 256;
 /** Rows of up to this length are reduced by a warp. */
@@ -135,7 +151,7 @@ function keyOfProgram(program: RowProgram): string {
 }
 
 /** C++ of a stage: the merge of a lambda over the row. */
-function stageText(stage: RowStage, load: (index: number) => string, merge: string): string[] {
+function stageText(stage: RowStage, load: (index: number) => string, threads: number): string[] {
   const { reducer, value, name, finish, keeps } = stage;
   const writer = new ExpressionWriter(load);
   const text = writer.value(value);
@@ -144,18 +160,22 @@ function stageText(stage: RowStage, load: (index: number) => string, merge: stri
   const result = place === undefined ? text : `Place<${type}>{${text}, ${place}}`;
   const kept = keeps === undefined ? "" : `q${keeps}[i] = ${text}; `;
   const lambda = `[=](i64 i) { ${writer.lines.join(" ")} ${kept}return ${result}; }`;
-  const neutral = reducer === "Sum" || reducer === "Product";
+  const f = `f_${name}`;
+  const first = reducer === "Product" ? "1" : `${f}(0)`;
+  const merged = reducer.endsWith("Sum")
+    ? `${reducer === "Sum" ? "sum" : "sum_squares"}_row<${threads}, ${type}>(columns, ${f})`
+    : `reduce_row<${threads}, ${reducer}<${type}>>(columns, ${first}, ${f})`;
   const final = new ExpressionWriter(load);
   const done = finish === undefined ? undefined : final.value(finish);
   return [
-    `const auto f_${name} = ${lambda};`,
-    `const auto m_${name} = ${
-      merge.replaceAll("@R", `${reducer}<${type}>`)
-        .replaceAll("@F", `f_${name}`)
-        .replaceAll("@N", neutral ? `${reducer}<${type}>::neutral()` : `f_${name}(0)`)
-    };`,
+    `const auto ${f} = ${lambda};`,
+    `const auto m_${name} = ${merged};`,
     ...(done === undefined
-      ? [`const auto ${name} = m_${name}${place === undefined ? "" : ".index"};`]
+      ? [
+        place === undefined
+          ? `const ${type} ${name} = m_${name};`
+          : `const auto ${name} = m_${name}.index;`,
+      ]
       : [
         `const auto merged = m_${name};`,
         ...final.lines,
@@ -234,11 +254,7 @@ function rowsText(
   const rowWriter = new ExpressionWriter(load);
   const rowValues = results.map(({ value }) => rowWriter.value(value));
   const stageLines = stages.flatMap((stage) => {
-    const [first, second, ...rest] = stageText(
-      stage,
-      load,
-      `reduce_row<${threads}, @R>(columns, @N, @F)`,
-    );
+    const [first, second, ...rest] = stageText(stage, load, threads);
     // Several stages may name their merged value alike.
     return stage.finish === undefined ? [first!, second!, ...rest] : [
       first!,
@@ -424,17 +440,15 @@ function partialProgram({ finish: _, ...stage }: RowStage): RowProgram {
     name: text,
     dtype: type,
   });
+  const type = mergedType(stage.reducer, dtype);
   const results = isPlace(stage.reducer)
     ? [
-      { value: name(`m_${stage.name}.value`, dtype), dtype: storedType(dtype) },
+      { value: name(`m_${stage.name}.value`, type), dtype: type },
       { value: name(`m_${stage.name}.index`, "int64"), dtype: "int64" as const },
     ]
-    : [{ value: name(`m_${stage.name}`, dtype), dtype: storedType(dtype) }];
+    : [{ value: name(`m_${stage.name}`, type), dtype: type }];
   return { stages: [stage], elements: [], results };
 }
-
-/** The type that stores a computed value exactly. */
-const storedType = (dtype: DType): DType => valueType(dtype) === "float" ? "float32" : dtype;
 
 /** The program that merges the parts of rows. */
 function mergingProgram(
@@ -442,25 +456,25 @@ function mergingProgram(
   result: RowProgram["results"][number],
   width: number,
 ): { readonly program: RowProgram; readonly scalars: readonly bigint[] } {
-  const dtype = storedType(stage.value.dtype);
+  const { reducer, value } = stage;
+  const dtype = mergedType(reducer, value.dtype);
   // The parts are as long as the number of parts; the length of the row is passed.
-  const finish = stage.finish && replaceLeaves(
-    stage.finish,
+  const finish = replaceLeaves(
+    stage.finish ?? castNode(mergedNode(reducer, dtype), value.dtype),
     (leaf) =>
       leaf.kind === "name" && leaf.name === "width"
         ? { kind: "scalar", index: 0, dtype: "int64" }
         : leaf,
   );
-  const usesWidth = finish !== undefined && scalarTypesIn(finish).length > 0;
+  const usesWidth = scalarTypesIn(finish).length > 0;
   const place: ExpressionNode = { kind: "input", index: 1, dtype: "int64" };
   return {
     program: {
       stages: [{
-        reducer: stage.reducer,
+        reducer: reducer === "SquareSum" ? "Sum" : reducer,
         name: stage.name,
         value: { kind: "input", index: 0, dtype },
-        ...(isPlace(stage.reducer) ? { place } : {}),
-        ...(finish === undefined ? {} : { finish }),
+        ...(isPlace(reducer) ? { place } : { finish }),
       }],
       elements: [],
       results: [result],
@@ -486,12 +500,17 @@ function columnsText(
   const type = valueType(stage.value.dtype);
   const roots = [stage.value, ...(stage.finish === undefined ? [] : [stage.finish])];
   const final = new ExpressionWriter(load);
-  const done = stage.finish === undefined ? "merged" : final.value(stage.finish);
+  const done = stage.finish === undefined
+    ? `static_cast<${valueType(dtype)}>(merged)`
+    : final.value(stage.finish);
   const operands = inputs.map((_, k) => k);
-  const reducer = `${stage.reducer}<${type}>`;
-  const neutral = stage.reducer === "Sum" || stage.reducer === "Product"
-    ? `[=](i64) { return ${reducer}::neutral(); }`
+  const first = stage.reducer === "Product"
+    ? "[=](i64) { return 1; }"
     : "[=](i64 column) { return f(begin, column); }";
+  const reduce = stage.reducer.endsWith("Sum")
+    ? `sum_columns<${type}, ${stage.reducer === "SquareSum"}>(begin, end, tile, columns, f`
+    : `reduce_columns<${stage.reducer}<${type}>>(begin, end, tile, columns, ${first}, f`;
+  const merged = valueType(mergedType(stage.reducer, stage.value.dtype));
   return {
     name: kernelName(action),
     template: "reduce",
@@ -520,7 +539,7 @@ function columnsText(
       ...writer.lines.map((line) => `    ${line}`),
       `    return ${value};`,
       "  };",
-      `  reduce_columns<${reducer}>(begin, end, tile, columns, ${neutral}, f, [=](i64 i, ${type} merged) {`,
+      `  ${reduce}, [=](i64 i, ${merged} merged) {`,
       ...final.lines.map((line) => `    ${line}`),
       `    ${storeText("out[i]", done, dtype)}`,
       "  });",
@@ -578,7 +597,7 @@ export function runColumns(
   const kept = [...shape.slice(0, split[0]), ...shape.slice(bounds[2])];
   const { finish: _, ...unfinished } = stage;
   const own = segments === 1 ? stage : unfinished;
-  const type = segments === 1 ? dtype : storedType(stage.value.dtype);
+  const type = segments === 1 ? dtype : mergedType(stage.reducer, stage.value.dtype);
   const partShape = [...shape.slice(0, split[0]), segments, ...shape.slice(bounds[2])];
   const result = newTensor(context, type, segments === 1 ? kept : partShape, stream);
   if (sizeOf(kept) === 0) return result;
@@ -599,7 +618,8 @@ export function runColumns(
     ...spaceArguments(parts[0]!),
   ]);
   if (segments === 1) return result;
-  const merging = mergingProgram(stage, { value: mergedNode(dtype), dtype }, width);
+  const { reducer, value } = stage;
+  const merging = mergingProgram(stage, { value: mergedNode(reducer, value.dtype), dtype }, width);
   try {
     return runColumns(
       action,

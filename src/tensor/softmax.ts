@@ -53,7 +53,7 @@ function powers(
       reducer: "Sum",
       name: "total",
       value: exponential,
-      finish: nodes.of(finish, nodes.merged),
+      finish: nodes.of(finish, nodes.sum),
       ...(keeps ? { keeps: 0 } : {}),
     },
   ];

@@ -387,7 +387,8 @@ function scanRows(x: Tensor, dtype: DType, options: TensorOptions): Tensor {
 
 /**
  * The sums of the elements up to each position along an axis. Integers and `bool` are added up as
- * 64-bit integers, 16-bit floats as `float32`. The same input always gives the same bits.
+ * 64-bit integers, 16-bit floats as `float32`, one after another in parts of a row: errors grow with the
+ * length, at most as NumPy's. The same input always gives the same bits.
  *
  * @param options `axis`: needed unless there is one dimension. `includeInitial`: whether a 0 comes
  * first, which makes the axis longer by 1.

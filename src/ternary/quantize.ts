@@ -161,7 +161,7 @@ export function quantizeActivations(
     reducer: "Maximum",
     name: "largest",
     value: nodes.of("abs", input),
-    finish: atLeast(nodes, LEAST, nodes.merged),
+    finish: atLeast(nodes, LEAST, nodes.largest),
   };
   const largest = nodes.stage("largest");
   const factor = nodes.of("divide", nodes.number(127), largest);

@@ -74,6 +74,9 @@ Deno.test("quantize() rounds rows to int8 by their largest value, half to even, 
   assertEquals(scales, Float32Array.of(1));
   const [rows, width] = [3001, 67];
   const values = numbers(rows * width).fill(0, 67, 134);
+  const none = await quantizer.quantize(new Float32Array(16), [2, 8], "int8");
+  assertSame(none.bytes, new Uint8Array(16));
+  for (const scale of none.scales!) assert(Math.abs(scale * 127e5 - 1) < 1e-6, `scale ${scale}`);
   const packed = await quantizer.quantize(values, [rows, width], "int8");
   const codes = new Int8Array(packed.bytes.buffer);
   const decoded = await quantizer.dequantize(packed);

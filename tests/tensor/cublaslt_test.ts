@@ -17,7 +17,7 @@ import { CUBLASLT_LIBRARY, findCublasLt } from "../../src/tensor/matmul/cublaslt
 import { injectFault } from "../support/fault_injection.ts";
 import { toolkitHeader } from "../support/cuda_toolkit.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
-import { Grid, read } from "../support/tensor_forms.ts";
+import { expect, Grid, read } from "../support/tensor_forms.ts";
 
 const device = openDevice("host");
 const { library } = device.context;
@@ -138,9 +138,6 @@ Deno.test("matmul() by cuBLASLt computes as element types and precision say", as
     const [dtype, compute, options] of [
       ["float32", "CUBLAS_COMPUTE_32F", {}],
       ["float32", "CUBLAS_COMPUTE_32F", { precision: "fp32" }],
-      ["float32", "CUBLAS_COMPUTE_32F_FAST_TF32", { precision: "tf32" }],
-      ["float32", "CUBLAS_COMPUTE_32F_FAST_16F", { precision: "fp16" }],
-      ["float32", "CUBLAS_COMPUTE_32F_FAST_16BF", { precision: "bf16" }],
       ["float64", "CUBLAS_COMPUTE_64F", { scale: 1 }],
       ["float16", "CUBLAS_COMPUTE_32F", {}],
       ["float16", "CUBLAS_COMPUTE_32F", { dtype: "float32", precision: "tf32" }],
@@ -259,6 +256,43 @@ Deno.test("matmul() by cuBLASLt finishes in one pass, or leaves the product to a
     const refuse = () => matmul(a, b, { ...options, variant: "cublaslt" });
     assertThrows(refuse, RangeError, "Cannot matmul by options.variant cublaslt: ");
   }
+});
+
+Deno.test("matmul() leaves a product to another variant where cuBLASLt would not round as documented", async () => {
+  // 1 + 2^-12 is 1 in every narrow type.
+  const near = 1 + 2 ** -12;
+  const [left, right] = [grid([6, 5]).map(() => near), grid([5, 4]).map(() => near)];
+  const [a, b] = [left, right].map((it) => it.tensor("float32", device)) as [Tensor, Tensor];
+  for (const precision of ["tf32", "fp16", "bf16", "fp8"] as const) {
+    const calls = fake("calls");
+    const explained = explainMatmul(a, b, { precision });
+    assertMatch(explained.reason, new RegExp(`not cublaslt: it has no precision ${precision}`));
+    await expect(matmul(a, b, { precision }) as Tensor, Grid.of([6, 4], () => 5), precision);
+    assertEquals(fake("calls"), calls, precision);
+    const refuse = () => matmul(a, b, { precision, variant: "cublaslt" });
+    assertThrows(refuse, RangeError, `it has no precision ${precision} for float32`);
+  }
+});
+
+Deno.test("matmul() leaves a bias of each batch to another variant than cuBLASLt", async () => {
+  const [left, right, biases] = [[2, 6, 5], [2, 5, 4], [2, 1, 4]].map((it) => grid(it)) as [
+    Grid,
+    Grid,
+    Grid,
+  ];
+  const [a, b, bias] = [left, right, biases].map((it) => it.tensor("float32", device)) as [
+    Tensor,
+    Tensor,
+    Tensor,
+  ];
+  assertEquals(explainMatmul(a, b).variant, "cublaslt");
+  assertMatch(explainMatmul(a, b, { bias }).reason, /a bias of one float32 per column/);
+  const wanted = Grid.of([2, 6, 4], ([batch, i, j]) => {
+    let sum = biases.at([batch!, 0, j!]);
+    for (let k = 0; k < 5; k++) sum += left.at([batch!, i!, k]) * right.at([batch!, k, j!]);
+    return sum;
+  });
+  await expect(matmul(a, b, { bias }) as Tensor, wanted);
 });
 
 /** Matrices of a shape, and the check of their product. */

@@ -183,11 +183,33 @@ Deno.test("matmul() broadcasts batches of any strides, with addends of the resul
   }
 });
 
+Deno.test("matmul() adds the bias and the residual of each row to the product with a vector", async () => {
+  const a = Grid.mixed([3, 5]).tensor("float32", device);
+  const ones = zeros([5, 1], { device }).add(1);
+  const addend = tensor([[10], [20], [30]], { device });
+  const sums = await a.sum({ axis: 1 }).toArray();
+  const wanted = new Grid([3, 1], [...sums].map((it, i) => it + 10 * (i + 1)));
+  const vector = new Grid([3], wanted.values);
+  const strided = Grid.of([3, 2], ([i]) => 10 * (i! + 1)).tensor("float32", device).slice([{}, {
+    start: 1,
+  }]);
+  const checks = [addend, strided].flatMap((it) => [
+    expect(matmul(a, ones, { residual: it as Tensor }), wanted, "residual of a column"),
+    expect(matmul(a, ones, { bias: it as Tensor }), wanted, "bias of a column"),
+    expect(matmul(a, ones.squeeze(1), { residual: it.squeeze(1) as Tensor }), vector, "residual"),
+    expect(matmul(a, ones.squeeze(1), { bias: it.squeeze(1) as Tensor }), vector, "bias"),
+  ]);
+  await Promise.all(checks);
+});
+
+/** A variant of this package: cuBLASLt has algorithms for shapes, and no launch to tell. */
+const OWN = { variant: device.info.kind === "cuda" ? "simt" : "packed" } as const;
+
 Deno.test("matmul() has the same bits in every tile of a larger product", async () => {
   const a = fractions([700, 300]).tensor("float32", device);
   const b = fractions([300, 40]).tensor("float32", device);
-  const whole = matmul(a, b);
-  const part = matmul(a.slice([{ start: 690 }]), b.slice([{}, { start: 8 }]));
+  const whole = matmul(a, b, OWN);
+  const part = matmul(a.slice([{ start: 690 }]), b.slice([{}, { start: 8 }]), OWN);
   const own = whole.slice([{ start: 690 }, { start: 8 }]);
   assertEquals((await read(part)).values, (await read(own)).values);
 });
@@ -195,7 +217,9 @@ Deno.test("matmul() has the same bits in every tile of a larger product", async 
 Deno.test("explainMatmul() names the variant, its launch and the reason, and options.variant chooses", () => {
   const [x, y] = [zeros([64, 32], { device }), zeros([32, 64], { device })];
   const own = explainMatmul(x, y);
-  assert(own.launch.grid >= 1 && own.launch.block >= 1);
+  const { launch } = explainMatmul(x, y, OWN);
+  assert(launch.grid >= 1 && launch.block >= 1);
+  assertEquals(own.launch.grid === 0, own.variant === "cublaslt");
   assertMatch(own.reason, /; not vector: it needs one row or column, and the result has 64 and 64/);
   assertEquals(explainMatmul(x.slice([{ stop: 1 }]), y).variant, "vector");
   const named = explainMatmul(x.slice([{ stop: 1 }]), y, { variant: own.variant });

@@ -9,8 +9,10 @@
  * for softmax", 2018; Dao, "FlashAttention-2", 2023). With few tiles of rows, blocks take parts of
  * the keys, and a second kernel merges them. Tiles that no row sees are skipped. Threads: 8 threads
  * share a row. The block form is in attention_loops.cuh, and tensor cores in attention_mma.cuh.
- * Numerics: products and sums as float, in units of log2; the order depends on the shape alone. A
- * row that sees no key is zero, and its logarithm of the sum is -infinity.
+ * Numerics: products and sums as float; the order depends on the shape alone. Scores are in units
+ * of log2, but with a mask in units of e: the lowest float has no finite multiple. Only -infinity
+ * and false hide a key. Nothing of a hidden key reaches a row: a power of 0 counts nothing, even if
+ * the value is NaN. A row that sees no key is zero, and its logarithm of the sum is -infinity.
  */
 #pragma once
 
@@ -23,6 +25,7 @@ constexpr int max_head = 256;
 constexpr int few_rows = 16;  // a tile's; otherwise 64
 constexpr float log2_of_e = 1.44269504f;
 constexpr float log_of_2 = 0.693147181f;
+constexpr float lowest_float = -3.402823466e38f;
 
 enum class Keys { dense, ragged, paged };
 
@@ -53,7 +56,7 @@ struct Attention {
   i64 part_keys;
   i64 page;
   i64 width;  // of the rows of places
-  i64 scale;  // the bits of a float, in units of log2
+  i64 scale;  // the bits of a float, in the units of scores
 };
 
 // A part of the keys for a tile of rows.
@@ -141,33 +144,45 @@ __device__ __forceinline__ bool is_block_visible(const Attention& a, const Atten
                 row.query / a.block_rows * a.blocks[2] + j / a.block_columns * a.blocks[3]];
 }
 
-// What a mask adds to a score, in units of log2.
+// The score under an element of a mask. A sum below the numbers is the lowest one, because the key
+// is not hidden.
 template <typename M>
-__device__ __forceinline__ float mask_value(M element) {
-  return load(element) * log2_of_e;
+__device__ __forceinline__ float masked(float score, M element) {
+  const float addend = load(element);
+  const float sum = score + addend;
+  return addend == -INFINITY ? addend : sum < lowest_float ? lowest_float : sum;
 }
 template <>
-__device__ __forceinline__ float mask_value<bool>(bool element) {
-  return element ? 0.0f : -INFINITY;
+__device__ __forceinline__ float masked<bool>(float score, bool element) {
+  return element ? score : -INFINITY;
+}
+
+// The exponent of a power of 2: a difference of scores.
+template <bool HasMask, typename V>
+__device__ __forceinline__ V exponent_of(V score, V base) {
+  if constexpr (HasMask) return (score - base) * log2_of_e;
+  else return score - base;
 }
 
 __device__ __forceinline__ float scale_of(const Attention& a) {
   return __uint_as_float(static_cast<unsigned int>(a.scale));
 }
 
-// Stores the elements of a row from their sums.
+// The elements of a row in the result.
 template <typename Out>
 __device__ __forceinline__ Out* out_row(const Attention& a, const AttentionJob& job,
                                         AttentionRow row, Out* out) {
   return out + job.part * a.out[3] + job.batch * a.out[0] + row.head * a.out[1] +
          (job.query + row.query) * a.out[2];
 }
+template <bool HasMask>
 __device__ __forceinline__ void store_sum(const Attention& a, const AttentionJob& job,
                                           AttentionRow row, float most, float sum, float* sums) {
   if (sums == nullptr) return;
+  const float base = HasMask ? most : most * log_of_2;
   sums[job.part * a.sums[3] + job.batch * a.sums[0] + row.head * a.sums[1] +
        (job.query + row.query) * a.sums[2]] =
-      sum == 0.0f ? -INFINITY : (most + log2f(sum)) * log_of_2;
+      sum == 0.0f ? -INFINITY : fmaf(log2f(sum), log_of_2, base);
 }
 
 #if !defined(GS_BLOCK_FORM)
@@ -251,8 +266,9 @@ __device__ __forceinline__ void attention(const Attention& a, const T* q, const 
                              at <= diagonal + a.right;
         if constexpr (has_mask) {
           if (is_seen) {
-            scores[r][j] += mask_value(mask[job.batch * a.mask[0] + rows[r].head * a.mask[1] +
-                                            rows[r].query * a.mask[2] + at * a.mask[3]]);
+            scores[r][j] = masked(scores[r][j],
+                                  mask[job.batch * a.mask[0] + rows[r].head * a.mask[1] +
+                                       rows[r].query * a.mask[2] + at * a.mask[3]]);
           }
         }
         if (!is_seen) scores[r][j] = -INFINITY;
@@ -264,10 +280,10 @@ __device__ __forceinline__ void attention(const Attention& a, const T* q, const 
       }
       // Of a row without visible keys all powers are 0.
       const float base = largest == -INFINITY ? 0.0f : largest;
-      const float factor = exp2f(most[r] - base);
+      const float factor = exp2f(exponent_of<has_mask>(most[r], base));
       float sum = 0.0f;
       for (int j = 0; j < per_thread; ++j) {
-        const float power = exp2f(scores[r][j] - base);
+        const float power = exp2f(exponent_of<has_mask>(scores[r][j], base));
         powers[first + r][across + 8 * j] = power;
         sum += power;
       }
@@ -294,7 +310,9 @@ __device__ __forceinline__ void attention(const Attention& a, const T* q, const 
           if (across + 8 * c >= value_size) break;
           const float value = shared[i * 8 * Columns + across + 8 * c];
           for (int r = 0; r < Rows; ++r) {
-            result[r][c] = fmaf(powers[first + r][j + i], value, result[r][c]);
+            // A hidden value may be NaN.
+            const float power = powers[first + r][j + i];
+            if (power != 0.0f) result[r][c] = fmaf(power, value, result[r][c]);
           }
         }
       }
@@ -307,7 +325,7 @@ __device__ __forceinline__ void attention(const Attention& a, const T* q, const 
     for (int c = 0; c < Columns; ++c) {
       if (across + 8 * c < value_size) to[across + 8 * c] = store<Out>(result[r][c] * factor);
     }
-    if (across == 0) store_sum(a, job, rows[r], most[r], total[r], sums);
+    if (across == 0) store_sum<has_mask>(a, job, rows[r], most[r], total[r], sums);
   }
 }
 #endif

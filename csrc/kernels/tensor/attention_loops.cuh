@@ -136,6 +136,8 @@ struct AttentionTile : ScoreTile<Columns, Columns> {
   float wide_k[key_tile * max_head];
   float wide_v[key_tile * max_head];
 
+  bool is_guarded;  // whether values that are not numbers may be hidden
+
   // The factor of scores that are products already.
   static __device__ __forceinline__ float unit(float) { return 1.0f; }
 
@@ -151,7 +153,18 @@ struct AttentionTile : ScoreTile<Columns, Columns> {
     }
   }
   __device__ __forceinline__ void end() {}
-  __device__ __forceinline__ void begin_keys(int, int, int) {}
+  // Looks for values that are not numbers, if rows may have hidden keys.
+  __device__ __forceinline__ void begin_keys(int count, int, int value_size, bool is_whole) {
+    is_guarded = false;
+    for (int j = 0; !is_whole && j < count; ++j) {
+      unsigned int largest = 0;
+      for (int c = 0; c < value_size; ++c) {
+        const unsigned int size = __float_as_uint(v[j][c]) & 0x7fffffffu;
+        largest = size > largest ? size : largest;
+      }
+      is_guarded |= largest >= 0x7f800000u;
+    }
+  }
 
   template <typename T>
   __device__ __forceinline__ void set_key(int j, const T* key, const T* value, int size,
@@ -202,7 +215,22 @@ struct AttentionTile : ScoreTile<Columns, Columns> {
     }
   }
 
+  // Values count where their powers are not 0.
+  __device__ __forceinline__ void add_guarded(int used, int count, int value_size) {
+    for (int c = 0; c < value_size; ++c) {
+      for (int column = 0; column < used; ++column) {
+        Lanes sum = sums[c * columns + column] * factor[column];
+        for (int j = 0; j < count; ++j) {
+          const Lanes p = scores[j * columns + column];
+          sum = p != 0.0f ? p * v[j][c] + sum : sum;
+        }
+        sums[c * columns + column] = sum;
+      }
+    }
+  }
+
   __device__ __forceinline__ void add_values(int, int used, int count, int value_size) {
+    if (is_guarded) return add_guarded(used, count, value_size);
     for (int group = 0; group < used / Vectors; ++group) {
       int c = 0;
       for (; c + step <= value_size; c += step) add_columns<step>(group, c, count);
@@ -211,6 +239,7 @@ struct AttentionTile : ScoreTile<Columns, Columns> {
   }
 
   // Turns the scores of a column of vectors into powers, and updates its maximum and sum.
+  template <bool HasMask>
   __device__ __forceinline__ void normalize(int column, int count, float) {
     Lanes* const place = scores + column;
     const Lanes before = most[column];
@@ -222,10 +251,10 @@ struct AttentionTile : ScoreTile<Columns, Columns> {
     most[column] = largest;
     // Of a row without visible keys all powers are 0.
     const Lanes base = largest == -INFINITY ? Lanes{} : largest;
-    factor[column] = power_of_2(before - base);
+    factor[column] = power_of_2(exponent_of<HasMask>(before, base));
     Lanes sum = total[column] * factor[column];
     for (int j = 0; j < count; ++j) {
-      const Lanes p = power_of_2(place[j * columns] - base);
+      const Lanes p = power_of_2(exponent_of<HasMask>(place[j * columns], base));
       place[j * columns] = p;
       sum += p;
     }
@@ -311,8 +340,8 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
         prefetch(own_v + next * a.v[2], value_size);
       }
     }
-    tile.begin_keys(count, size, value_size);
     const bool is_whole = common_low <= begin && begin + count - 1 <= common_high;
+    tile.begin_keys(count, size, value_size, is_whole && !has_mask && blocks == nullptr);
     for (int first = 0; first < used; first += Tile::span) {
       const int last = used - first < Tile::span ? used : first + Tile::span;
       tile.score(first, last, count, size);
@@ -323,7 +352,7 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
           float* const place = reinterpret_cast<float*>(tile.scores) + r - first * lanes;
           for (int j = 0; j < count; ++j) {
             float& score = place[j * Tile::span * lanes];
-            score = score * unit + mask_value(own[j * a.mask[3]]);
+            score = masked(score * unit, own[j * a.mask[3]]);
           }
         }
       }
@@ -336,7 +365,7 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
           }
         }
       }
-      for (int c = first; c < last; ++c) tile.normalize(c, count, has_mask ? 1.0f : unit);
+      for (int c = first; c < last; ++c) tile.template normalize<has_mask>(c, count, unit);
       tile.add_values(first, last, count, value_size);
     }
   }
@@ -345,7 +374,7 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
     const float sum = tile.total[r / lanes][r % lanes];
     const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
     tile.store_row(r, out_row(a, job, rows[r], out), value_size, factor);
-    store_sum(a, job, rows[r], tile.most[r / lanes][r % lanes], sum, sums);
+    store_sum<has_mask>(a, job, rows[r], tile.most[r / lanes][r % lanes], sum, sums);
   }
 }
 

@@ -10,6 +10,9 @@
  * values, meets no bank twice. Behind the last key and the last element are zeros.
  * Bytes and operations: 2 (Size + Value) operations per visible score; keys and values are read
  * once by each tile of rows, mostly from the second-level cache.
+ * Hidden keys: a product of a power of 0 and a value that is NaN or infinite is NaN. Where a row
+ * may have a hidden key, each thread looks for such values among those that it copied; if there are
+ * any, add_guarded() multiplies.
  * Numerics: as in attention.cuh, but powers are rounded to the element type before they are
  * multiplied with the values, and the tensor core rounds its sums, or truncates them.
  */
@@ -50,6 +53,24 @@ struct HeadTile {
       copy_chunk(tile + place(row, column), source, rest <= 0 ? 0 : rest > 8 ? 16 : rest * 2);
     }
   }
+
+  // Whether an element that this thread copied is infinite or NaN.
+  template <int Rows, int Threads>
+  static __device__ __forceinline__ bool is_other(const unsigned char* tile, unsigned infinity) {
+    bool result = false;
+#pragma unroll 2
+    for (int start = 0; start < Rows * chunks; start += Threads) {
+      const int i = start + static_cast<int>(threadIdx.x);
+      if (Rows * chunks % Threads != 0 && i >= Rows * chunks) break;
+      const auto* const words =
+          reinterpret_cast<const unsigned*>(tile + place(i / chunks, i % chunks));
+#pragma unroll
+      for (int w = 0; w < 4; ++w) {
+        result |= (words[w] & infinity) == infinity || (words[w] >> 16 & infinity) == infinity;
+      }
+    }
+    return result;
+  }
 };
 
 __device__ __forceinline__ float fast_power_of_2(float x) {
@@ -70,6 +91,59 @@ __device__ __forceinline__ unsigned packed(float first, float second) {
   unsigned result;
   memcpy(&result, &pair, sizeof result);
   return result;
+}
+
+template <typename T>
+__device__ __forceinline__ unsigned infinity_bits() {
+  return packed<T>(INFINITY, INFINITY) & 0xffffu;
+}
+
+// 0 for a number, otherwise one of three counts that do not mix over 64 keys.
+__device__ __forceinline__ float code_of(unsigned element, unsigned infinity) {
+  const unsigned size = element & 0x7fffu;
+  return size < infinity ? 0.0f : size > infinity ? 16384.0f : element > 0x7fffu ? 128.0f : 1.0f;
+}
+// What the elements that a row sees and that are no numbers add to its result.
+__device__ __forceinline__ float excess_of(float counts) {
+  const int count = static_cast<int>(counts);
+  const bool is_nan = count >= 16384 || (count >= 128 && count % 128 != 0);
+  return count == 0 ? 0.0f : is_nan ? NAN : count >= 128 ? -INFINITY : INFINITY;
+}
+
+// Adds powers · values of a tile, with values that are no numbers where powers are not 0 alone.
+template <typename Multiply, typename TileV, typename T, int Keys, int Columns>
+__device__ __forceinline__ void add_guarded(const float (&scores)[Keys][4],
+                                            const unsigned char* tile_v, int lane,
+                                            float (&result)[Columns][4]) {
+  const unsigned infinity = infinity_bits<T>();
+#pragma unroll
+  for (int i = 0; i < Columns / 2; ++i) {
+    float counts[2][4] = {};
+#pragma unroll
+    for (int j = 0; j < Keys / 2; ++j) {
+      unsigned powers[4];
+      unsigned seen[4];
+      unsigned values[4];
+      unsigned codes[4];
+      read_transposed(tile_v + TileV::place(j * 16 + lane % 16, i * 2 + lane / 16), values);
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const float* const pair = scores[2 * j + k / 2] + k % 2 * 2;
+        powers[k] = packed<T>(pair[0], pair[1]);
+        seen[k] = packed<T>(pair[0] == 0.0f ? 0.0f : 1.0f, pair[1] == 0.0f ? 0.0f : 1.0f);
+        const float low = code_of(values[k] & 0xffffu, infinity);
+        const float high = code_of(values[k] >> 16, infinity);
+        codes[k] = packed<T>(low, high);
+        values[k] &= (low == 0.0f ? 0xffffu : 0u) | (high == 0.0f ? 0xffff0000u : 0u);
+      }
+      Multiply{}(result[2 * i], powers, values[0], values[1]);
+      Multiply{}(result[2 * i + 1], powers, values[2], values[3]);
+      Multiply{}(counts[0], seen, codes[0], codes[1]);
+      Multiply{}(counts[1], seen, codes[2], codes[3]);
+    }
+#pragma unroll
+    for (int c = 0; c < 8; ++c) result[2 * i + c / 4][c % 4] += excess_of(counts[c / 4][c % 4]);
+  }
 }
 
 // The elements of a row of queries from `at` on, of which `rest` are there.
@@ -134,6 +208,10 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
       }
     }
   }
+  // What all rows of the block see, but for blocks and masks.
+  const i64 last_query = (job.row + job.rows - 1) / a.group;
+  const int common_low = clamp_key(last_query + job.offset - a.left, job.keys);
+  const int common_high = clamp_key(job.row / a.group + job.offset + a.right, end - 1);
   const auto is_visible = [&](int r, int begin) {
     return blocks == nullptr || is_block_visible(a, job, blocks, rows[r], begin);
   };
@@ -162,12 +240,15 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
   fill(begin, stage);
   while (begin < end) {
     asm volatile("cp.async.wait_group 0;" ::: "memory");
-    // Also the end of the products of the tile in the other half.
-    __syncthreads();
-    const int next = visible_from(begin + tile);
-    fill(next, 1 - stage);
     const unsigned char* const tile_k = memory + stage * stage_size;
     const unsigned char* const tile_v = tile_k + k_size;
+    const bool is_seen_by_all = !has_mask && blocks == nullptr && common_low <= begin &&
+                                begin + tile - 1 <= common_high;
+    // Also the end of the products of the tile in the other half.
+    const bool is_guarded = __syncthreads_or(
+        !is_seen_by_all && TileV::template is_other<tile, threads>(tile_v, infinity_bits<T>()));
+    const int next = visible_from(begin + tile);
+    fill(next, 1 - stage);
     float scores[tile / 8][4] = {};
 #pragma unroll
     for (int i = 0; i < Size / 16; ++i) {
@@ -195,8 +276,8 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
           score *= scale;
           if constexpr (has_mask) {
             if (is_seen) {
-              score += mask_value(mask[job.batch * a.mask[0] + rows[r].head * a.mask[1] +
-                                       rows[r].query * a.mask[2] + at * a.mask[3]]);
+              score = masked(score, mask[job.batch * a.mask[0] + rows[r].head * a.mask[1] +
+                                         rows[r].query * a.mask[2] + at * a.mask[3]]);
             }
           }
           if (!is_seen) score = -INFINITY;
@@ -210,7 +291,7 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
       }
       // Of a row without visible keys all powers are 0.
       const float base = largest == -INFINITY ? 0.0f : largest;
-      const float factor = fast_power_of_2(most[r] - base);
+      const float factor = fast_power_of_2(exponent_of<has_mask>(most[r], base));
       most[r] = largest;
       float sum = 0.0f;
 #pragma unroll
@@ -218,7 +299,7 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
 #pragma unroll
         for (int c = 0; c < 2; ++c) {
           float& score = scores[j][2 * r + c];
-          score = fast_power_of_2(score - base);
+          score = fast_power_of_2(exponent_of<has_mask>(score, base));
           sum += score;
         }
       }
@@ -229,21 +310,25 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
         result[i][2 * r + 1] *= factor;
       }
     }
+    if (is_guarded) {
+      add_guarded<Multiply, TileV, T>(scores, tile_v, lane, result);
+    } else {
 #pragma unroll
-    for (int j = 0; j < tile / 16; ++j) {
-      unsigned powers[4];
+      for (int j = 0; j < tile / 16; ++j) {
+        unsigned powers[4];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const float* const pair = scores[2 * j + i / 2] + i % 2 * 2;
-        powers[i] = packed<T>(pair[0], pair[1]);
-      }
+        for (int i = 0; i < 4; ++i) {
+          const float* const pair = scores[2 * j + i / 2] + i % 2 * 2;
+          powers[i] = packed<T>(pair[0], pair[1]);
+        }
 #pragma unroll
-      for (int i = 0; i < Value / 16; ++i) {
-        unsigned values[4];
-        const int row = j * 16 + lane % 16;
-        read_transposed(tile_v + TileV::place(row, i * 2 + lane / 16), values);
-        Multiply{}(result[2 * i], powers, values[0], values[1]);
-        Multiply{}(result[2 * i + 1], powers, values[2], values[3]);
+        for (int i = 0; i < Value / 16; ++i) {
+          unsigned values[4];
+          const int row = j * 16 + lane % 16;
+          read_transposed(tile_v + TileV::place(row, i * 2 + lane / 16), values);
+          Multiply{}(result[2 * i], powers, values[0], values[1]);
+          Multiply{}(result[2 * i + 1], powers, values[2], values[3]);
+        }
       }
     }
     begin = next;
@@ -270,7 +355,7 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
         if (at + 1 < value_size) to[at + 1] = right;
       }
     }
-    if (across == 0) store_sum(a, job, rows[r], most[r], total[r], sums);
+    if (across == 0) store_sum<has_mask>(a, job, rows[r], most[r], total[r], sums);
   }
 }
 

@@ -111,6 +111,7 @@ struct MatrixTile : ScoreTile<Columns, 1> {
   const __nv_bfloat16* values[key_tile];
   const void* first_key;
   int key_stride;  // in bytes
+  bool is_guarded;  // whether values that are not numbers may be hidden
   __nv_bfloat16 zeros[max_head];
 
   // The product with queries would round.
@@ -169,8 +170,9 @@ struct MatrixTile : ScoreTile<Columns, 1> {
   }
 
   // Copies keys if need be, and interleaves values. Of 32 elements, fours alternate between two
-  // registers, because vector instructions interleave within 128 bits.
-  __device__ GS_TILE_FUNCTION void begin_keys(int count, int size, int value_size) {
+  // registers, because vector instructions interleave within 128 bits. Values that are not numbers
+  // are sought if rows may have hidden keys.
+  __device__ GS_TILE_FUNCTION void begin_keys(int count, int size, int value_size, bool is_whole) {
     if (!are_keys_in_place(count, size)) {
       for (int j = 0; j < count; ++j) {
         for (int d = 0; d < size; d += 32) {
@@ -182,6 +184,14 @@ struct MatrixTile : ScoreTile<Columns, 1> {
       key_stride = sizeof k[0];
     }
     for (int j = count; j < key_tile; ++j) values[j] = zeros;
+    HalfLanes others{};
+    for (int j = 0; !is_whole && j < count; ++j) {
+      for (int c = 0; c < value_size; c += 32) {
+        others |= (HalfLanes)((elements_of(values[j], c, value_size) & 0x7fff) >= 0x7f80);
+      }
+    }
+    is_guarded = false;
+    for (int i = 0; i < 32; ++i) is_guarded |= others[i] != 0;
     for (int j = 0; j < key_tile; j += 2) {
       unsigned int* to = v[j / 32][0] + j % 32 / 2 * words;
       for (int c = 0; c < value_size; c += 32) {
@@ -227,7 +237,9 @@ struct MatrixTile : ScoreTile<Columns, 1> {
     GS_TILE_STORE(3, scores + 48, 64);
   }
 
-  // Turns the scores of a column into powers, and updates its base and sum.
+  // Turns the scores of a column into powers, and updates its base and sum. Scores under a mask are
+  // in units of e.
+  template <bool HasMask>
   __device__ GS_TILE_FUNCTION void normalize(int column, int count, float unit) {
     // One maximum would be one chain of instructions.
     Lanes largest[4];
@@ -239,7 +251,8 @@ struct MatrixTile : ScoreTile<Columns, 1> {
     }
     for (; first < count; ++first) largest[0] = larger(scores[first], largest[0]);
     const Lanes here =
-        larger(larger(largest[0], largest[1]), larger(largest[2], largest[3])) * unit;
+        larger(larger(largest[0], largest[1]), larger(largest[2], largest[3])) *
+        (HasMask ? 1.0f : unit);
     const Lanes before = most[column];
     const IntLanes grows = here > before + max_exponent;
     const Lanes now = grows ? here : before;
@@ -249,7 +262,7 @@ struct MatrixTile : ScoreTile<Columns, 1> {
     for (int r = 0; r < lanes; ++r) is_changed |= grows[r];
     if (is_changed != 0) {
       most[column] = now;
-      factor[column] = power_of_2(before - base);
+      factor[column] = power_of_2(exponent_of<HasMask>(before, base));
       total[column] *= factor[column];
       is_rescaled[column] = true;
     }
@@ -260,8 +273,11 @@ struct MatrixTile : ScoreTile<Columns, 1> {
         const int j = s * 32 + 2 * i;
         Lanes even{};
         Lanes odd{};
-        if (j < count) even = power(scores[j] * unit - base);
-        if (j + 1 < count) odd = power(scores[j + 1] * unit - base);
+        const auto exponent = [&](Lanes score) {
+          return HasMask ? exponent_of<true>(score, base) : score * unit - base;
+        };
+        if (j < count) even = power(exponent(scores[j]));
+        if (j + 1 < count) odd = power(exponent(scores[j + 1]));
         sum += even + odd;
         pairs[i] = ((WordLanes)even + 0x8000) >> 16 | (((WordLanes)odd + 0x8000) & 0xffff0000);
       }
@@ -278,9 +294,27 @@ struct MatrixTile : ScoreTile<Columns, 1> {
     }
   }
 
+  // What the registers compute, but values count where their powers are not 0.
+  __device__ GS_SEPARATE void add_guarded(int c, int value_tiles) {
+    for (int row = 0; row < lanes; ++row) {
+      for (int i = 0; i < key_tile; ++i) {
+        const unsigned int pair = powers[i / 32][row * words + i % 32 / 2];
+        const float p = __uint_as_float(i % 2 == 0 ? pair << 16 : pair & 0xffff0000);
+        if (p == 0.0f) continue;
+        for (int t = 0; t < value_tiles; ++t) {
+          WordLanes elements;
+          __builtin_memcpy(&elements, v[i / 32][t] + i % 32 / 2 * words, sizeof elements);
+          elements = i % 2 == 0 ? elements << 16 : elements & 0xffff0000;
+          sums[c][t][row] += (Lanes)elements * p;
+        }
+      }
+    }
+  }
+
   __device__ GS_TILE_FUNCTION void add_values(int c, int, int, int value_size) {
     const int value_tiles = (value_size + 31) / 32 * 2;
     if (is_rescaled[c]) rescale(c, value_tiles);
+    if (is_guarded) return add_guarded(c, value_tiles);
     GS_TILE_LOAD(6, powers[0], 64);
     GS_TILE_LOAD(7, powers[1], 64);
     int t = 0;

@@ -274,15 +274,52 @@ __device__ __forceinline__ T floor_remainder(T x, T y) {
   const T rest = static_cast<T>(x % y);
   return rest != 0 && ((rest < 0) != (y < 0)) ? static_cast<T>(rest + y) : rest;
 }
+
+// Quotient and remainder of floats as npy_divmod() of NumPy computes them.
+template <typename V>
+struct FloorDivision {
+  V quotient;
+  V rest;
+};
+template <typename V>
+__device__ __forceinline__ FloorDivision<V> divide_floored(V x, V y, V rest) {
+  if (y == 0) return {x / y, rest};
+  V quotient = (x - rest) / y;
+  if (rest == 0) {
+    rest = copysign(V(0), y);
+  } else if ((y < 0) != (rest < 0)) {
+    rest += y;
+    quotient -= 1;
+  }
+  if (quotient == 0) return {copysign(V(0), x / y), rest};
+  const V floored = floor(quotient);
+  return {quotient - floored > V(0.5) ? floored + 1 : floored, rest};
+}
+__device__ __forceinline__ FloorDivision<double> divide_floored(double x, double y) {
+  return divide_floored(x, y, fmod(x, y));
+}
+// fmod() takes some forty times as long as a division. As double, the quotient of two floats is
+// rounded to no other integer, and the remainder is exact; NumPy's quotient is as exact up to 2^21.
+__device__ __forceinline__ FloorDivision<float> divide_floored(float x, float y) {
+  const double quotient = static_cast<double>(x) / static_cast<double>(y);
+  if (!(fabs(quotient) >= 0.5 && fabs(quotient) <= 2097152.0)) {
+    return divide_floored(x, y, fmodf(x, y));
+  }
+  const double floored = floor(quotient);
+  const float rest = static_cast<float>(x - floored * y);
+  return {static_cast<float>(floored), rest == 0.0f ? copysignf(0.0f, y) : rest};
+}
+__device__ __forceinline__ float floor_divide(float x, float y) {
+  return divide_floored(x, y).quotient;
+}
+__device__ __forceinline__ double floor_divide(double x, double y) {
+  return divide_floored(x, y).quotient;
+}
 __device__ __forceinline__ float floor_remainder(float x, float y) {
-  const float rest = fmodf(x, y);
-  if (rest == 0.0f) return copysignf(0.0f, y);
-  return (rest < 0.0f) != (y < 0.0f) ? rest + y : rest;
+  return divide_floored(x, y).rest;
 }
 __device__ __forceinline__ double floor_remainder(double x, double y) {
-  const double rest = fmod(x, y);
-  if (rest == 0.0) return copysign(0.0, y);
-  return (rest < 0.0) != (y < 0.0) ? rest + y : rest;
+  return divide_floored(x, y).rest;
 }
 
 // By squaring; a negative exponent gives 1 / x^y, rounded to zero.

@@ -43,6 +43,13 @@ function floorModulus(x: number, y: number): number {
   return rest !== 0 && (rest < 0) !== (y < 0) ? rest + y : rest;
 }
 
+/** The quotient that fits the remainder, as NumPy's. */
+function floorQuotient(x: number, y: number): number {
+  const rest = x % y;
+  if (y === 0 || Number.isNaN(rest)) return y === 0 ? x / y : NaN;
+  return Math.round((x - rest) / y) - (rest !== 0 && (rest < 0) !== (y < 0) ? 1 : 0);
+}
+
 /**
  * Functions of one operand, the bound of their error in units of the last place, and where it holds.
  */
@@ -101,7 +108,7 @@ export const BINARY: Readonly<Record<string, readonly [Reference, number]>> = {
   subtract: [(x, y) => x - y, 1],
   multiply: [(x, y) => x * y, 1],
   divide: [(x, y) => x / y, 1],
-  floorDivide: [(x, y) => Math.floor(x / y), 0],
+  floorDivide: [floorQuotient, 0],
   remainder: [
     (x, y) => y === 0 || Number.isNaN(y) || !Number.isFinite(x) ? NaN : floorModulus(x, y),
     1,

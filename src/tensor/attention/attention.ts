@@ -62,8 +62,8 @@ export interface AttentionWindowOptions extends TensorOptions {
  */
 export interface AttentionOptions extends AttentionWindowOptions {
   /**
-   * Either `bool`, true for visible keys, or of a floating type and added to the scores. The shape
-   * broadcasts to [batch, heads, queries, keys].
+   * Either `bool`, true for visible keys, or of a floating type and added to the scores: −∞ hides a
+   * key, and a finite number never does. The shape broadcasts to [batch, heads, queries, keys].
    */
   readonly mask?: Tensor;
   /**
@@ -208,7 +208,8 @@ export function contiguousHeads(
 
 /**
  * Attention with any number of heads: softmax(q kᵀ · scale + mask) v, without the scores in memory.
- * A query that sees no key gives zeros. Products are added up as `float32`. The method is that of
+ * A query that sees no key gives zeros. Keys and values that a query may not see do not reach its
+ * result, even if they are NaN. Products are added up as `float32`. The method is that of
  * Dao, "FlashAttention-2: faster attention with better parallelism and work partitioning" (2023).
  *
  * @param q [batch, heads, queries, headSize]; a head has at most 256 elements.

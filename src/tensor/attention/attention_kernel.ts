@@ -250,7 +250,8 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
     part_keys: source === "ragged" ? Math.max(partKeys, keys) : partKeys,
     page: places?.page ?? 1,
     width: places?.width ?? 0,
-    scale: bitsOf(call.scale * Math.LOG2E),
+    // Scores are in units of log2 without a mask.
+    scale: bitsOf(mask === undefined ? call.scale * Math.LOG2E : call.scale),
   });
   const { name, block, ...text } = kernelFor(call, tileRows);
   runTemplate({

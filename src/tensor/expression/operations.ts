@@ -183,7 +183,7 @@ export const OPERATIONS: Readonly<Record<OperationName, ElementwiseOperation>> =
   subtract: numeric(arithmetic("-")),
   multiply: numeric(arithmetic("*")),
   divide: float(formula("x / y")),
-  floorDivide: numeric(byKind(formula("#floor(x / y)"), formula("floor_divide(x, y)"))),
+  floorDivide: numeric(formula("floor_divide(x, y)")),
   remainder: numeric(formula("floor_remainder(x, y)")),
   pow: numeric(byKind(math("pow"), formula("integer_power(x, y)"))),
   maximum: operation("any", "promoted", formula("x > y || x != x ? x : y")),

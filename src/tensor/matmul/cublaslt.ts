@@ -82,13 +82,8 @@ const COMPUTATIONS: Partial<Record<DType, Computation>> = {
   },
   float32: {
     scaleType: CUBLASLT.CUDA_R_32F,
-    modes: {
-      auto: FP32,
-      fp32: FP32,
-      tf32: CUBLASLT.CUBLAS_COMPUTE_32F_FAST_TF32,
-      fp16: CUBLASLT.CUBLAS_COMPUTE_32F_FAST_16F,
-      bf16: CUBLASLT.CUBLAS_COMPUTE_32F_FAST_16BF,
-    },
+    // Its fast modes permit narrower operands, and round by rules of their own, if at all.
+    modes: { auto: FP32, fp32: FP32 },
     results: ["float32"],
   },
   float16: {
