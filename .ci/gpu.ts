@@ -143,7 +143,7 @@ async function run({ command, device, only, output, commit, limit }: CommandLine
     ...(device === "host" ? { GRIDSTRIDE_BENCH: "quick" } : {}),
   };
   const context: GpuContext = { device, env, report, files };
-  using measuring = report.measure && new MeasureRun(context, report.measure, only ?? "");
+  await using measuring = report.measure && new MeasureRun(context, report.measure, only ?? "");
   const stages = measuring?.stages() ?? checkStages(context, tests, report.check!);
   await runStages(stages, limit, (outcome) => {
     report.steps.push(outcome);

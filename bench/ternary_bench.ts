@@ -45,7 +45,9 @@ for (const [m, n, k] of SHAPES) {
   const operations = 2 * m * n * k;
   const footprint = copies * bytes;
   const work = { group, bytes, footprint, operations, arithmetic: "int8" } as const;
-  const peer = { kind: "product", m, n, k, transposed: true, dtype: DTYPE, copies };
+  const dense = n * k * (ON_GPU ? 2 : 4);
+  const different = { arithmetic: DTYPE, bytes: dense, footprint: copies * dense } as const;
+  const peer = { kind: "product", m, n, k, transposed: true, dtype: DTYPE, copies, different };
   measureOnDevice("ternaryMatmul", { ...work, baseline, peer }, (call) => {
     ternaryMatmul(q, weights[call % copies]!).dispose();
   });

@@ -69,7 +69,7 @@ export function emptyMeasurement(): MeasureFindings {
 }
 
 /** The processes and the samples of a run. */
-export class MeasureRun implements Disposable {
+export class MeasureRun implements AsyncDisposable {
   readonly #context: GpuContext;
   readonly #findings: MeasureFindings;
   readonly #only: string;
@@ -133,7 +133,7 @@ export class MeasureRun implements Disposable {
     if (navigator.hardwareConcurrency >= MANY_PROCESSORS) {
       for (const [area] of AREAS) if (area.includes(this.#only)) this.#area(area);
     }
-    const operations = isShort ? "add" : GATE;
+    const operations = isShort ? "none" : GATE;
     const program = ["run", "-A", "--no-check", "src/cli/main.ts", "validate"];
     const output = await runStep(
       this.#context,
@@ -162,20 +162,21 @@ export class MeasureRun implements Disposable {
     const end = performance.now() + limit;
     if (limit <= 1000) return skipped("no time is left");
     const { benches, failures } = await this.#area(area).run(order, limit);
-    this.#passes.push(benches);
+    const pass = [...benches];
+    this.#passes.push(pass);
     this.#findings.missing.push(...failures);
     this.#refresh();
     const isAgain = AGAIN.some(([again]) => again === area) && order === "forward";
-    if (!isAgain || failures.length > 0) this.#end(area);
+    if (!isAgain || failures.length > 0) await this.#end(area);
     const peers = await this.#peers?.run(benches, end - performance.now());
     if (peers !== undefined) {
-      this.#passes.at(-1)!.push(...peers.benches);
+      pass.push(...peers.benches);
       this.#findings.missing.push(...peers.skipped);
       this.#findings.libraries = (await this.#peers!.load()).libraries;
     }
     this.#refresh();
     const impossible = this.#findings.impossible.filter((reason) =>
-      benches.some(({ group }) => reason.startsWith(`${group}: `))
+      pass.some(({ group }) => reason.startsWith(`${group}: `))
     );
     const problems = [...failures, ...impossible.map((reason) => `impossible: ${reason}`)];
     if (problems.length > 0) throw new Error(problems.join("; "));
@@ -183,8 +184,8 @@ export class MeasureRun implements Disposable {
   }
 
   /** Ends the process of an area, which keeps memory of the device. */
-  #end(area: string): void {
-    this.#areas.get(area)?.[Symbol.dispose]();
+  async #end(area: string): Promise<void> {
+    await this.#areas.get(area)?.[Symbol.asyncDispose]();
     this.#areas.delete(area);
   }
 
@@ -246,9 +247,9 @@ export class MeasureRun implements Disposable {
   }
 
   /** Ends all processes. */
-  [Symbol.dispose](): void {
-    for (const area of [...this.#areas.keys()]) this.#end(area);
-    this.#peers?.[Symbol.dispose]();
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const area of [...this.#areas.keys()]) await this.#end(area);
+    await this.#peers?.[Symbol.asyncDispose]();
     this.#clocks?.[Symbol.dispose]();
   }
 }

@@ -31,7 +31,7 @@ export interface AreaPass {
 }
 
 /** The process of an area. It loads the benchmarks at once and times them on request. */
-export class AreaProcess implements Disposable {
+export class AreaProcess implements AsyncDisposable {
   readonly #process: LineProcess;
   readonly #name: string;
   #isReady = false;
@@ -68,13 +68,13 @@ export class AreaProcess implements Disposable {
     } catch (error) {
       if (!(error instanceof Error)) throw error;
       pass.failures.push(`${this.#name}: ${error.message}`);
-      this[Symbol.dispose]();
+      await this[Symbol.asyncDispose]();
     }
     return pass;
   }
 
   /** Ends the process. */
-  [Symbol.dispose](): void {
-    this.#process[Symbol.dispose]();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#process[Symbol.asyncDispose]();
   }
 }

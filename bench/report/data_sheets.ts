@@ -8,7 +8,7 @@
 import { peakThroughput } from "../../mod.ts";
 import type { Arithmetic } from "../support/measure.ts";
 import type { Figure } from "./figure.ts";
-import { formatBandwidth, formatNumber } from "./formats.ts";
+import { formatBandwidth, formatOperations } from "./formats.ts";
 import type { MeasuredDevice } from "./gpu_report.ts";
 
 /** The peaks of a GPU, without sparsity: bytes and operations per second; `null` if not stated. */
@@ -113,8 +113,8 @@ export function impossibilities(
   const peak = arithmetic === undefined ? null : peaks.operations[arithmetic];
   const done = (operations ?? 0) / fastest * 1e9;
   if (peak !== null && done > peak) {
-    const rate = (perSecond: number) => `${formatNumber(perSecond / TERA)} Top/s`;
-    reasons.push(`${name}: ${rate(done)} in ${arithmetic} exceed ${rate(peak)}`);
+    const rates = [done, peak].map(formatOperations);
+    reasons.push(`${name}: ${rates[0]} in ${arithmetic} exceed ${rates[1]}`);
   }
   return reasons;
 }

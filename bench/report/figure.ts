@@ -186,8 +186,7 @@ export function figureOfBench(
 
 /** Joins the figures of several passes: of each work the faster one, with the drift of the medians. */
 export function joinPasses(passes: readonly (readonly Figure[])[]): Figure[] {
-  const name = (figure: Figure) =>
-    [keyOf(figure), figure.title, figure.library?.name ?? ""].join("\n");
+  const name = (figure: Figure) => [keyOf(figure), figure.title, figure.beside ?? ""].join("\n");
   return [...Map.groupBy(passes.flat(), name).values()].map((same) => {
     const [best] = same.toSorted((a, b) => a.fastest - b.fastest);
     if (same.length === 1) return best!;

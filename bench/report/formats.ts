@@ -29,11 +29,18 @@ export function formatBandwidth(bytesPerSecond: number): string {
     : `${formatNumber(bytesPerSecond / 1e9)} GB/s`;
 }
 
+/** Operations per second with three digits in decimal units. */
+export function formatOperations(perSecond: number): string {
+  return perSecond >= 1e12
+    ? `${formatNumber(perSecond / 1e12)} Top/s`
+    : `${formatNumber(perSecond / 1e9)} Gop/s`;
+}
+
 /** The bandwidth of a figure, and its operations per second. */
 export function formatRates({ bytesPerSecond, operationsPerSecond }: ComparedFigure): string {
   return [
     ...(bytesPerSecond === null ? [] : [formatBandwidth(bytesPerSecond)]),
-    ...(operationsPerSecond === null ? [] : [`${formatNumber(operationsPerSecond / 1e9)} Gop/s`]),
+    ...(operationsPerSecond === null ? [] : [formatOperations(operationsPerSecond)]),
   ].join(", ");
 }
 

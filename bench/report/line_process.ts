@@ -20,14 +20,14 @@ export function endGroup(leader: number): void {
 }
 
 /** The process. It ends when it is disposed, and with this process. */
-export class LineProcess implements Disposable {
+export class LineProcess implements AsyncDisposable {
   readonly #child: Deno.ChildProcess;
   readonly #lines: AsyncIterator<string>;
   readonly #input: WritableStreamDefaultWriter<Uint8Array>;
   #errors = "";
   readonly #errorsRead: Promise<void>;
   #isDisposed = false;
-  readonly #end = () => this[Symbol.dispose]();
+  readonly #end = () => endGroup(this.#child.pid);
 
   /**
    * Starts it.
@@ -81,12 +81,13 @@ export class LineProcess implements Disposable {
   }
 
   /** Ends it. */
-  [Symbol.dispose](): void {
+  async [Symbol.asyncDispose](): Promise<void> {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
     globalThis.removeEventListener("unload", this.#end);
-    endGroup(this.#child.pid);
+    this.#end();
     // Its pipes break with it.
-    this.#input.abort().catch(() => {});
+    await this.#input.abort().catch(() => {});
+    await Promise.all([this.#child.status, this.#errorsRead, this.#lines.return?.()]);
   }
 }

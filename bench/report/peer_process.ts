@@ -35,7 +35,7 @@ interface Answer {
 }
 
 /** A library's process. */
-class PeerProcess implements Disposable {
+class PeerProcess implements AsyncDisposable {
   readonly name: string;
   readonly #process: LineProcess;
   /** The library, or the reason for its absence. */
@@ -60,8 +60,8 @@ class PeerProcess implements Disposable {
     return await this.#next(Math.min(limit, WORK_LIMIT));
   }
 
-  [Symbol.dispose](): void {
-    this.#process[Symbol.dispose]();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#process[Symbol.asyncDispose]();
   }
 }
 
@@ -74,7 +74,7 @@ export interface PeerPass {
 }
 
 /** The processes of the libraries. They load at once and work on request, one at a time. */
-export class Peers implements Disposable {
+export class Peers implements AsyncDisposable {
   readonly #processes: PeerProcess[];
   readonly #values = Deno.makeTempFileSync({ prefix: "gridstride-values-" });
 
@@ -120,7 +120,7 @@ export class Peers implements Disposable {
     for (const process of [...this.#processes]) {
       const library = await process.loaded;
       if (typeof library === "string") {
-        this.#end(process);
+        await this.#end(process);
         continue;
       }
       for (const { peer, ...bench } of benches) {
@@ -140,6 +140,7 @@ export class Peers implements Disposable {
           pass.benches.push({
             ...{
               ...bench,
+              ...peer.different,
               title: library.name,
               baseline: false,
               clock: clock!,
@@ -151,7 +152,7 @@ export class Peers implements Disposable {
         } catch (error) {
           if (!(error instanceof Error)) throw error;
           pass.skipped.push(`${library.name}: ${bench.group}: ${bench.title}: ${error.message}`);
-          this.#end(process);
+          await this.#end(process);
           break;
         }
       }
@@ -159,14 +160,14 @@ export class Peers implements Disposable {
     return pass;
   }
 
-  #end(process: PeerProcess): void {
-    process[Symbol.dispose]();
+  async #end(process: PeerProcess): Promise<void> {
+    await process[Symbol.asyncDispose]();
     this.#processes.splice(this.#processes.indexOf(process), 1);
   }
 
   /** Ends them. */
-  [Symbol.dispose](): void {
-    for (const process of this.#processes) process[Symbol.dispose]();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#processes.map((process) => process[Symbol.asyncDispose]()));
     Deno.removeSync(this.#values);
   }
 }

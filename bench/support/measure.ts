@@ -32,7 +32,12 @@ export type Arithmetic =
 export type Clock = "device" | "total" | "host";
 
 /** The same work for other libraries: its kind, which `bench/peers/` knows, and its arguments. */
-export type PeerWork = Readonly<Record<string, unknown>> & { readonly kind: string };
+export interface PeerWork {
+  readonly kind: string;
+  /** The parts of the work that are different: other libraries have no ternary weights. */
+  readonly different?: Pick<MeasureOptions, "arithmetic" | "bytes" | "footprint">;
+  readonly [argument: string]: unknown;
+}
 
 /** Options of a benchmark. */
 export interface MeasureOptions {
