@@ -11,7 +11,7 @@ export const OTHER_SUBJECTS: readonly string[] = ["bench", "docs", "publish", "s
 
 /** Opens a device, or a library; `runCommandLine()` does so in a process of its own. */
 const USES_DEVICE =
-  /\b(?:openDevice|defaultDevice|loadLibrary|openLibrary|listDevices|runCommandLine)\(|\bgs_[a-z]+_|nativeProgram/;
+  /\b(?:openDevice|defaultDevice|openNativeLibrary|builtLibrary|listDevices|runCommandLine)\(|\bgs_[a-z]+_|nativeProgram/;
 
 /** Makes tensors, on the default device. */
 const MAKES_TENSORS = /from "[^"]*\/(?:device\/)?(?:tensor|ternary)\.ts"/;

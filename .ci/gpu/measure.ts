@@ -15,8 +15,9 @@ import {
   measureFirstOwnTime,
 } from "../../bench/report/first_calls.ts";
 import type { MeasureFindings } from "../../bench/report/gpu_report.ts";
+import { LineProcess } from "../../bench/report/line_process.ts";
 import { checkFigures, figuresOf, goalsOf, loadRange } from "../../bench/report/measurement.ts";
-import { readClocks, WATCH_CLOCKS } from "../../bench/report/nvidia_smi.ts";
+import { type ClockReading, readClocks, WATCH_CLOCKS } from "../../bench/report/nvidia_smi.ts";
 import {
   compareTraces,
   PEER_POLICIES,
@@ -32,20 +33,20 @@ import { buildStep, describeStep, type GpuContext, passed, runStep, skipped } fr
 
 /** Areas in order, with the seconds that each needs on a GPU, other libraries included. */
 const AREAS: readonly (readonly [area: string, seconds: number])[] = [
-  ["tensor", 70],
-  ["kernel", 15],
-  ["matmul", 50],
-  ["attention", 35],
-  ["ternary", 15],
-  ["launch", 10],
-  ["copy", 12],
+  ["tensor", 65],
+  ["kernel", 6],
+  ["matmul", 25],
+  ["attention", 20],
+  ["ternary", 6],
+  ["launch", 8],
+  ["copy", 25],
 ];
 
 /** Areas that are measured again, in reverse order, and their seconds. */
 const AGAIN: readonly (readonly [area: string, seconds: number])[] = [
-  ["tensor", 50],
-  ["matmul", 35],
-  ["ternary", 10],
+  ["tensor", 35],
+  ["matmul", 20],
+  ["ternary", 5],
 ];
 
 /** Areas whose figures do not depend on kernels: if time is left. */
@@ -59,6 +60,9 @@ const GATE = "add,sum,softmax,matmul,attention,ternaryMatmul";
 
 /** Processors from which all areas load and compile beside the first steps. */
 const MANY_PROCESSORS = 8;
+
+/** Milliseconds without a reading of the clocks after which there will be none. */
+const MAX_SILENCE = 60_000;
 
 /** The findings before the first step. */
 export function emptyMeasurement(): MeasureFindings {
@@ -112,7 +116,11 @@ export class MeasureRun implements AsyncDisposable {
       ...last.filter(isWanted).map(areaStep("forward")),
       ...(this.#only === ""
         ? [
-          { name: "first calls", reserve: 0, run: () => this.#measureFirstCalls() },
+          {
+            name: "first calls",
+            reserve: 0,
+            run: (limit: number) => this.#measureFirstCalls(limit),
+          },
           { name: "traces", reserve: 0, run: (limit: number) => this.#replayTraces(limit) },
         ]
         : []),
@@ -129,7 +137,7 @@ export class MeasureRun implements AsyncDisposable {
       const env = isShort ? { CUDA_VISIBLE_DEVICES: "" } : {};
       this.#peers = new Peers(this.#python, isShort, env, names);
     }
-    if (!isShort) this.#clocks = new ClockWatch();
+    this.#clocks = ClockWatch.start();
     if (navigator.hardwareConcurrency >= MANY_PROCESSORS) {
       for (const [area] of AREAS) if (area.includes(this.#only)) this.#area(area);
     }
@@ -189,7 +197,9 @@ export class MeasureRun implements AsyncDisposable {
     this.#areas.delete(area);
   }
 
-  async #measureFirstCalls(): Promise<StepResult> {
+  /** Measures the first calls of processes, as far as there is time. */
+  async #measureFirstCalls(limit: number): Promise<StepResult> {
+    const end = performance.now() + limit;
     const { env, device } = this.#context;
     const processes = device === "host" ? 1 : 3;
     const measured = [
@@ -201,6 +211,7 @@ export class MeasureRun implements AsyncDisposable {
       measureFirstTensor,
     ];
     for (const measure of measured) {
+      if (performance.now() >= end) return skipped(`no time is left for ${measure.name}()`);
       this.#first.push(...await measure(processes, env));
       this.#refresh();
     }
@@ -250,37 +261,38 @@ export class MeasureRun implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const area of [...this.#areas.keys()]) await this.#end(area);
     await this.#peers?.[Symbol.asyncDispose]();
-    this.#clocks?.[Symbol.dispose]();
+    await this.#clocks?.[Symbol.asyncDispose]();
   }
 }
 
 /** nvidia-smi's record of clocks and power. */
-class ClockWatch implements Disposable {
-  readonly #child: Deno.ChildProcess;
-  #output = "";
+class ClockWatch implements AsyncDisposable {
+  readonly #process: LineProcess;
+  readonly #lines: string[] = [];
 
-  constructor() {
-    const [program, ...args] = WATCH_CLOCKS;
-    this.#child = new Deno.Command(program!, { args, stdin: "null", stdout: "piped" }).spawn();
-    this.#read();
+  private constructor(command: readonly string[]) {
+    this.#process = new LineProcess(command);
+    // It has no end of its own, but some machines do not let it read.
+    this.#read().catch(() => {});
+  }
+
+  /** Starts the record; undefined without nvidia-smi, and so without a GPU. */
+  static start(): ClockWatch | undefined {
+    const [name, ...args] = WATCH_CLOCKS;
+    const program = findProgram(name!, (variable) => Deno.env.get(variable));
+    return program === undefined ? undefined : new ClockWatch([program, ...args]);
   }
 
   async #read(): Promise<void> {
-    const lines = this.#child.stdout.pipeThrough(new TextDecoderStream());
-    for await (const text of lines) this.#output += text;
+    for (;;) this.#lines.push(await this.#process.next(MAX_SILENCE));
   }
 
   /** The readings so far. */
-  readings() {
-    return readClocks(this.#output);
+  readings(): ClockReading[] {
+    return readClocks(this.#lines.join("\n"));
   }
 
-  [Symbol.dispose](): void {
-    try {
-      this.#child.kill();
-    } catch (error) {
-      // It has ended by itself.
-      if (!(error instanceof TypeError)) throw error;
-    }
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#process[Symbol.asyncDispose]();
   }
 }

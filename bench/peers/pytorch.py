@@ -6,6 +6,7 @@ from allocating import replacements
 
 ROW_LENGTH = 1024
 SPIN_CYCLES_PER_NANOSECOND = 2.0
+COMPILED_POWER = 26
 
 
 class PyTorch:
@@ -191,6 +192,11 @@ class CompiledPyTorch(PyTorch):
 
     def compile(self, body):
         return torch.compile(body, dynamic=False)
+
+    def tensor(self, work):
+        # Each takes a second to compile: those of the largest size and of the first type do.
+        wanted = work["dtype"] == "float32" and work["power"] >= COMPILED_POWER
+        return super().tensor(work) if wanted else None
 
     def product(self, work):
         return super().product(work) if "activation" in work else None

@@ -18,9 +18,9 @@ class Plan:
 
     def __init__(self, quick):
         self.samples = 1 if quick else 11
-        self.milliseconds = 0 if quick else 250
+        self.milliseconds = 0 if quick else 60
         self.most = 0 if quick else 1000
-        self.warm_up = 0 if quick else 60
+        self.warm_up = 0 if quick else 15
         self.sample = 0 if quick else 3
         self.min_calls = 1 if quick else 10
 

@@ -16,19 +16,31 @@ while [ "\${1#--}" != "$1" ]; do shift; done
 echo "========= ERROR SUMMARY: 0 errors"
 `;
 
+/** Replaces nvidia-smi: the clock of the multiprocessors is always the same. */
+const NVIDIA_SMI = `#!/bin/sh
+while :; do
+  date '+%Y/%m/%d %H:%M:%S.%N, 1980, 3201, 612.07' | sed 's/\\(\\.[0-9][0-9][0-9]\\)[0-9]*/\\1/'
+  sleep 0.05
+done
+`;
+
 interface HostRun extends SubprocessResult {
   readonly report: GpuReport;
   readonly page: string;
 }
 
-/** Runs a command of `deno task gpu` on the host device, with the replaced compute-sanitizer. */
+/** Runs a command of `deno task gpu` on the host device, with the replaced programs. */
 async function hostRun(command: "check" | "measure", ...args: string[]): Promise<HostRun> {
-  using folder = TemporaryDirectory.of({ "cuda/bin/compute-sanitizer": SANITIZER });
-  Deno.chmodSync(`${folder.path}/cuda/bin/compute-sanitizer`, 0o755);
+  const programs = { "cuda/bin/compute-sanitizer": SANITIZER, "bin/nvidia-smi": NVIDIA_SMI };
+  using folder = TemporaryDirectory.of(programs);
+  for (const name of Object.keys(programs)) Deno.chmodSync(`${folder.path}/${name}`, 0o755);
   const results = `${folder.path}/results`;
   const result = await runFile(".ci/gpu.ts", {
     args: [command, "--host", "--output", results, "--commit", "0123abc", ...args],
-    environment: { CUDA_HOME: `${folder.path}/cuda` },
+    environment: {
+      CUDA_HOME: `${folder.path}/cuda`,
+      PATH: `${folder.path}/bin:${Deno.env.get("PATH")}`,
+    },
     limit: 180_000,
   });
   const names = [...Deno.readDirSync(results)].map(({ name }) => name).sort();
@@ -81,6 +93,10 @@ Deno.test("deno task gpu measure --host measures an area and writes a report", a
   );
   assertEquals([unlikely, peaks, impossible, goals], [[], null, [], {}]);
   assertStringIncludes(page, "### launch: launch with four arguments");
+  const clocks = figures.map((figure) => figure.clocks ?? []).filter((range) => range.length > 0);
+  assert(clocks.length > 0);
+  assertEquals([...new Set(clocks.flat())], [1980]);
+  assertEquals(report.measure!.load?.sm, [1980, 1980]);
   assertEquals(stdout.trim(), page.trim());
 });
 
