@@ -27,6 +27,11 @@ import {
 import { PEER_NAMES, Peers } from "../../bench/report/peer_process.ts";
 import type { ProofStage, ProofStep, StepResult } from "../../bench/report/proof.ts";
 import { measureFirstTensor } from "../../bench/report/tensor_goals.ts";
+import {
+  measureTunedChoices,
+  type TunedRow,
+  tuningGoals,
+} from "../../bench/report/tuned_choices.ts";
 import { findProgram } from "../../src/ffi/build/programs.ts";
 import { ROOT } from "../steps.ts";
 import { buildStep, describeStep, type GpuContext, passed, runStep, skipped } from "./context.ts";
@@ -61,6 +66,9 @@ const GATE = "add,sum,softmax,matmul,attention,ternaryMatmul";
 /** Processors from which all areas load and compile beside the first steps. */
 const MANY_PROCESSORS = 8;
 
+/** Milliseconds that tuning takes. */
+const TUNING_TIME = 30_000;
+
 /** Milliseconds without a reading of the clocks after which there will be none. */
 const MAX_SILENCE = 60_000;
 
@@ -80,6 +88,7 @@ export class MeasureRun implements AsyncDisposable {
   readonly #areas = new Map<string, AreaProcess>();
   readonly #passes: AreaBench[][] = [];
   readonly #first: Figure[] = [];
+  #tuned: readonly TunedRow[] = [];
   readonly #python = findProgram("python3", (name) => Deno.env.get(name));
   #peers: Peers | undefined;
   #clocks: ClockWatch | undefined;
@@ -121,6 +130,11 @@ export class MeasureRun implements AsyncDisposable {
             reserve: 0,
             run: (limit: number) => this.#measureFirstCalls(limit),
           },
+          ...(isShort ? [] : [{
+            name: "tuned choices",
+            reserve: 0,
+            run: (limit: number) => this.#measureTuned(limit),
+          }]),
           { name: "traces", reserve: 0, run: (limit: number) => this.#replayTraces(limit) },
         ]
         : []),
@@ -130,7 +144,7 @@ export class MeasureRun implements AsyncDisposable {
   /** Starts what loads and compiles, and compares operations with their definitions meanwhile. */
   async #validate(limit: number): Promise<StepResult> {
     const isShort = this.#context.device === "host";
-    if (this.#python === undefined) this.#findings.missing.push("python3 is not installed");
+    if (this.#python === undefined) this.#addMissing(["python3 is not installed"]);
     else {
       // On the processor, the host device has two libraries to be beside.
       const names = isShort ? ["PyTorch", "NumPy"] : PEER_NAMES.filter((name) => name !== "NumPy");
@@ -169,17 +183,21 @@ export class MeasureRun implements AsyncDisposable {
   ): Promise<StepResult> {
     const end = performance.now() + limit;
     if (limit <= 1000) return skipped("no time is left");
-    const { benches, failures } = await this.#area(area).run(order, limit);
-    const pass = [...benches];
+    const pass: AreaBench[] = [];
     this.#passes.push(pass);
-    this.#findings.missing.push(...failures);
-    this.#refresh();
+    const add = (bench: AreaBench) => {
+      const isNewGroup = pass.at(-1)?.group !== bench.group;
+      pass.push(bench);
+      // The report is written once for each group.
+      if (isNewGroup) this.#refresh();
+    };
+    const { benches, failures } = await this.#area(area).run(order, limit, add);
+    this.#addMissing(failures);
     const isAgain = AGAIN.some(([again]) => again === area) && order === "forward";
     if (!isAgain || failures.length > 0) await this.#end(area);
-    const peers = await this.#peers?.run(benches, end - performance.now());
+    const peers = await this.#peers?.run(benches, end - performance.now(), add);
     if (peers !== undefined) {
-      pass.push(...peers.benches);
-      this.#findings.missing.push(...peers.skipped);
+      this.#addMissing(peers.skipped);
       this.#findings.libraries = (await this.#peers!.load()).libraries;
     }
     this.#refresh();
@@ -189,6 +207,11 @@ export class MeasureRun implements AsyncDisposable {
     const problems = [...failures, ...impossible.map((reason) => `impossible: ${reason}`)];
     if (problems.length > 0) throw new Error(problems.join("; "));
     return passed(`${benches.length} benchmarks, ${peers?.benches.length ?? 0} in other libraries`);
+  }
+
+  /** Adds reasons, each once: the second pass misses the same. */
+  #addMissing(reasons: readonly string[]): void {
+    this.#findings.missing = [...new Set([...this.#findings.missing, ...reasons])];
   }
 
   /** Ends the process of an area, which keeps memory of the device. */
@@ -218,6 +241,13 @@ export class MeasureRun implements AsyncDisposable {
     return passed(`${this.#first.length} figures`);
   }
 
+  async #measureTuned(limit: number): Promise<StepResult> {
+    if (limit < TUNING_TIME) return skipped("no time is left");
+    this.#tuned = await measureTunedChoices(this.#context.env);
+    this.#refresh();
+    return passed(`${this.#tuned.length} kernels`);
+  }
+
   /** Replays the built-in traces through other allocators, and through our models of them. */
   async #replayTraces(limit: number): Promise<StepResult> {
     if (this.#context.device === "host") return skipped("other allocators need a GPU");
@@ -225,14 +255,14 @@ export class MeasureRun implements AsyncDisposable {
     const script = new URL("bench/peers/replay_traces.py", ROOT).pathname;
     const end = performance.now() + limit;
     const folder = await Deno.makeTempDir({ prefix: "gridstride-traces-" });
-    const { traces, missing } = this.#findings;
+    const { traces } = this.#findings;
     try {
       const paths = await writeTraces(folder);
       for (const policy of PEER_POLICIES) {
         const command = [this.#python, script, policy, ...paths];
         const left = end - performance.now();
         const replay = readPeerReplay(await runStep(this.#context, policy, command, left));
-        if ("skipped" in replay) missing.push(`${policy}: ${replay.skipped}`);
+        if ("skipped" in replay) this.#addMissing([`${policy}: ${replay.skipped}`]);
         traces.push(...compareTraces(replay));
         this.#context.files.save();
       }
@@ -253,7 +283,8 @@ export class MeasureRun implements AsyncDisposable {
     const figures = [...figuresOf(this.#passes, readings), ...this.#first];
     Object.assign(this.#findings, checkFigures(figures, report.device));
     this.#findings.load = loadRange(readings);
-    this.#findings.goals = goalsOf(this.#findings.figures, device);
+    const tuning = this.#tuned.length === 0 ? {} : { Tuning: tuningGoals(this.#tuned) };
+    this.#findings.goals = { ...goalsOf(this.#findings.figures, device), ...tuning };
     files.save();
   }
 
@@ -293,6 +324,8 @@ class ClockWatch implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // It reads no input, and has nothing to clean up.
+    this.#process.kill();
     await this.#process[Symbol.asyncDispose]();
   }
 }

@@ -49,8 +49,13 @@ export class AreaProcess implements AsyncDisposable {
    * benchmarks before it count.
    *
    * @param limit Milliseconds it may take.
+   * @param onEnd Called with each benchmark when it ends.
    */
-  async run(order: "forward" | "reverse", limit: number): Promise<AreaPass> {
+  async run(
+    order: "forward" | "reverse",
+    limit: number,
+    onEnd: (bench: AreaBench) => void = () => {},
+  ): Promise<AreaPass> {
     const pass: AreaPass = { benches: [], failures: [] };
     const end = performance.now() + limit;
     const next = async () => {
@@ -62,12 +67,17 @@ export class AreaProcess implements AsyncDisposable {
       this.#isReady = true;
       await this.#process.send(order);
       for (let line = await next(); !("end" in line); line = await next()) {
-        if ("figure" in line) pass.benches.push(line.figure);
+        if ("figure" in line) {
+          pass.benches.push(line.figure);
+          onEnd(line.figure);
+        }
         if ("failed" in line) pass.failures.push(line.failed);
       }
     } catch (error) {
       if (!(error instanceof Error)) throw error;
       pass.failures.push(`${this.#name}: ${error.message}`);
+      // A process that is late may never end by itself.
+      this.#process.kill();
       await this[Symbol.asyncDispose]();
     }
     return pass;

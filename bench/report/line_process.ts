@@ -6,6 +6,9 @@
 
 import { TextLineStream } from "deno-std/streams/text_line_stream.js";
 
+/** Milliseconds that a process may take to clean up when its input ends. */
+const GRACE = 3000;
+
 /** The last characters of a process's errors that its failure quotes. */
 const QUOTED = 600;
 
@@ -80,14 +83,22 @@ export class LineProcess implements AsyncDisposable {
     throw new Error(`it has ended: ${this.#errors.trim()}`);
   }
 
-  /** Ends it. */
+  /** Ends it at once, and all that it has started. */
+  kill(): void {
+    this.#end();
+  }
+
+  /** Ends its input, and the process itself if that does not end it. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
     globalThis.removeEventListener("unload", this.#end);
+    // The pipe breaks when the process ends before its input.
+    const closed = this.#input.close().catch(() => {});
+    const timer = setTimeout(this.#end, GRACE);
+    await this.#child.status;
+    clearTimeout(timer);
     this.#end();
-    // Its pipes break with it.
-    await this.#input.abort().catch(() => {});
-    await Promise.all([this.#child.status, this.#errorsRead, this.#lines.return?.()]);
+    await Promise.all([closed, this.#errorsRead, this.#lines.return?.()]);
   }
 }

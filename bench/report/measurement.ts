@@ -13,7 +13,9 @@ import {
   figureOfBench,
   groupFigures,
   joinPasses,
+  overlapShare,
 } from "./figure.ts";
+import { formatPercent } from "./formats.ts";
 import type { GoalOutcome } from "./goals.ts";
 import type { LoadRange, MeasuredDevice } from "./gpu_report.ts";
 import { kernelGoals } from "./kernel_goals.ts";
@@ -95,8 +97,22 @@ export function goalsOf(
     "Launch parameters": launchGoals(figures),
     "Tensors": tensorGoals(figures),
     "Products and attention": productGoals(figures, kind),
+    "Uploads": overlaps(figures),
   };
   return Object.fromEntries(Object.entries(goals).filter(([, own]) => own.length > 0));
+}
+
+/** The begin of the name of the group of uploads: reading alone, copying alone, and both. */
+export const OVERLAP_GROUP = "overlap of reading and copying";
+
+/** The part of the shorter of reading and copying that passes while the other one runs. */
+function overlaps(figures: readonly Figure[]): GoalOutcome[] {
+  const groups = groupFigures(figures.filter(({ group }) => group.startsWith(OVERLAP_GROUP)));
+  return groups.filter((group) => group.length === 3).map((group) => {
+    const [read, copy, both] = group.map(({ median }) => median) as [number, number, number];
+    const measured = `${formatPercent(overlapShare(read, copy, both))} of the shorter`;
+    return { name: group[0]!.group, goal: "", measured, reached: null };
+  });
 }
 
 /** Clocks and power at least and at most; `null` without readings. */

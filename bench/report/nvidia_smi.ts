@@ -126,10 +126,17 @@ function nearest(
   { begin, end }: Timed,
 ): ClockReading | undefined {
   const middle = (begin + end) / 2;
+  // Readings are in order: the first one after the middle, and the one before it.
+  let [low, high] = [0, readings.length];
+  while (low < high) {
+    const half = (low + high) >> 1;
+    if (readings[half]!.at < middle) low = half + 1;
+    else high = half;
+  }
   const distance = ({ at }: ClockReading) => Math.abs(at - middle);
-  const [first] = readings.filter((it) => distance(it) <= INTERVAL + (end - begin) / 2)
+  const [first] = [readings[low - 1], readings[low]].filter((it) => it !== undefined)
     .toSorted((one, other) => distance(one) - distance(other));
-  return first;
+  return first !== undefined && distance(first) <= INTERVAL + (end - begin) / 2 ? first : undefined;
 }
 
 /**

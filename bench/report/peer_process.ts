@@ -60,6 +60,11 @@ class PeerProcess implements AsyncDisposable {
     return await this.#next(Math.min(limit, WORK_LIMIT));
   }
 
+  /** Ends it at once. */
+  kill(): void {
+    this.#process.kill();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#process[Symbol.asyncDispose]();
   }
@@ -113,8 +118,13 @@ export class Peers implements AsyncDisposable {
    * takes too long, does no more work.
    *
    * @param limit Milliseconds it may take.
+   * @param onEnd Called with each work when it ends.
    */
-  async run(benches: readonly AreaBench[], limit: number): Promise<PeerPass> {
+  async run(
+    benches: readonly AreaBench[],
+    limit: number,
+    onEnd: (bench: AreaBench) => void = () => {},
+  ): Promise<PeerPass> {
     const pass: PeerPass = { benches: [], skipped: [] };
     const end = performance.now() + limit;
     for (const process of [...this.#processes]) {
@@ -137,7 +147,7 @@ export class Peers implements AsyncDisposable {
             pass.skipped.push(`${bench.group}: ${bench.title}: ${skipped}`);
           }
           if (samples === undefined) continue;
-          pass.benches.push({
+          const done: AreaBench = {
             ...{
               ...bench,
               ...peer.different,
@@ -148,10 +158,13 @@ export class Peers implements AsyncDisposable {
               host: host!,
             },
             ...{ library, beside: bench.title },
-          });
+          };
+          pass.benches.push(done);
+          onEnd(done);
         } catch (error) {
           if (!(error instanceof Error)) throw error;
           pass.skipped.push(`${library.name}: ${bench.group}: ${bench.title}: ${error.message}`);
+          process.kill();
           await this.#end(process);
           break;
         }

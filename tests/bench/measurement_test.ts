@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { type AreaBench, joinPasses, peersOf, type Sample } from "../../bench/report/figure.ts";
-import { figuresOf, loadRange } from "../../bench/report/measurement.ts";
+import { figuresOf, goalsOf, loadRange, OVERLAP_GROUP } from "../../bench/report/measurement.ts";
 import {
   type ClockReading,
   dropSlowSamples,
@@ -77,6 +77,18 @@ Deno.test("figuresOf() compares clocks with those of the group, and of heavy wor
     ["ramp", 3, 1, 40, 50, 2, [1980, 1980]],
     ["heavy", 2, 1, 70, 75, 2, [1400, 1410]],
   ]);
+});
+
+Deno.test("goalsOf() has the overlap of reading and copying", () => {
+  const group = `${OVERLAP_GROUP}, 1024 MiB`;
+  const [read, copy, both] = [["read", 40], ["copy", 20], ["both", 50]].map(([title, time]) =>
+    bench(title as string, samplesFrom(0, time as number), { group })
+  );
+  const goals = (...benches: AreaBench[]) => goalsOf(figuresOf([benches], []), "host").Uploads;
+  assertEquals(goals(read!, copy!, both!)?.map(({ measured }) => measured), [
+    "50.0 % of the shorter",
+  ]);
+  assertEquals(goals(read!, copy!), undefined);
 });
 
 Deno.test("joinPasses() takes the faster pass of each work, and its drift", () => {
