@@ -1,5 +1,6 @@
 // The physical check: no figure may exceed the data sheet of the GPU.
 
+import "../support/cache_directory.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { impossibilities, peaksOf } from "../../bench/report/data_sheets.ts";
 import { type Figure, figureOf } from "../../bench/report/figure.ts";

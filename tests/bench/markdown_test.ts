@@ -1,3 +1,4 @@
+import "../support/cache_directory.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { compareFigures, figureOf } from "../../bench/report/figure.ts";
 import { emptyMeasurement } from "../../.ci/gpu/measure.ts";

@@ -1,5 +1,6 @@
 // Figures of samples: clocks, passes and other libraries.
 
+import "../support/cache_directory.ts";
 import { assertEquals } from "@std/assert";
 import { type AreaBench, joinPasses, peersOf, type Sample } from "../../bench/report/figure.ts";
 import { figuresOf, goalsOf, loadRange, OVERLAP_GROUP } from "../../bench/report/measurement.ts";

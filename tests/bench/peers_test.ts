@@ -1,5 +1,6 @@
 // The same work in other libraries: the scripts of bench/peers/.
 
+import "../support/cache_directory.ts";
 import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
 import type { AreaBench } from "../../bench/report/figure.ts";
 import { PEER_NAMES, Peers } from "../../bench/report/peer_process.ts";
