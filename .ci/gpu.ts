@@ -1,79 +1,89 @@
 /**
- * Everything a GPU host can prove, in under eight minutes: `deno task gpu` builds for the GPU at
- * hand, runs all tests and the examples on it, every kernel under compute-sanitizer where that is
- * installed, the benchmarks, and the same work in other libraries where those are installed, and
- * writes `bench/results/<gpu>.json` and `.md`. A step that fails is reported and does not stop the
- * others.
+ * Checks and measures this package on a GPU: two commands of at most six minutes on 16 processors.
  *
+ *   deno task gpu check      builds, and runs all tests that use a device, `validate`, and kernels under
+ *                            compute-sanitizer
+ *   deno task gpu measure    times the benchmarks, and the same work in other libraries
+ *
+ *   --host             take the host device, few tests and small problems: shows that each step works
+ *   --only TEXT        only test files or areas of benchmarks whose names contain it
+ *   --output FOLDER    the folder of the results; `bench/results/` by default, which is for GPUs
  *   --commit HASH      the commit, where the files were copied without their repository
- *   --output FOLDER    where the results go
- *   --dry              only show that every step works: few tests, one short sample of each figure
- *   --device host      take the host device; the results need a folder of their own
+ *   --limit SECONDS    the time for all steps
+ *
+ * The results, `<gpu>-check.json` and `.md` or `<gpu>-measure.json` and `.md`, and a log are written after
+ * every step. A step that fails is reported and does not stop the others.
  *
  * @module
  */
 
 import { parseArgs } from "@std/cli/parse-args";
 import { cpus } from "node:os";
-import { join, resolve } from "node:path";
-import { compareFigures } from "../bench/report/figure.ts";
-import {
-  type GpuReport,
-  type HostMachine,
-  isProved,
-  resultName,
-} from "../bench/report/gpu_report.ts";
-import { kernelGoals } from "../bench/report/kernel_goals.ts";
-import { launchGoals } from "../bench/report/launch_goals.ts";
+import { resolve } from "node:path";
+import { type GpuReport, type HostMachine, isProved } from "../bench/report/gpu_report.ts";
 import { formatGpuReport } from "../bench/report/markdown.ts";
 import {
   DESCRIBE_GPU,
   type GpuDescription,
   readGpuDescription,
 } from "../bench/report/nvidia_smi.ts";
-import { comparePeers } from "../bench/report/peers.ts";
-import { poolGoals } from "../bench/report/pool_goals.ts";
-import { productGoals } from "../bench/report/product_goals.ts";
-import { runSteps } from "../bench/report/proof.ts";
-import { tensorGoals } from "../bench/report/tensor_goals.ts";
-import { tuningGoals } from "../bench/report/tuned_choices.ts";
+import { runStages } from "../bench/report/proof.ts";
+import { ReportFiles } from "../bench/report/report_files.ts";
 import { findProgram, runProgram } from "../src/ffi/build/programs.ts";
-import { Findings, type ProofOptions, proofSteps } from "./gpu_steps.ts";
+import { checkStages, emptyCheck, shortTests } from "./gpu/check.ts";
+import type { GpuContext } from "./gpu/context.ts";
+import { deviceTests } from "./gpu/device_tests.ts";
+import { emptyMeasurement, MeasureRun } from "./gpu/measure.ts";
+import { endPrograms } from "./gpu/processes.ts";
 import { ROOT } from "./steps.ts";
 
-/** A little less than eight minutes: the report is written after it. */
-const TIME_LIMIT = 470 * 1000;
+/** A little less than six minutes. */
+const TIME_LIMIT = 350;
 
-/** The folder for results of GPU runs only. */
+/** The folder for results of GPUs only. */
 const RESULTS = new URL("bench/results/", ROOT).pathname;
 
+/** The tests of a check on the host device: they use it, and take a second. */
+const SHORT_TESTS = "tests/stream/";
+
 /** An error that the user can correct; it is printed without a stack. */
-class ProofError extends Error {
-  override name = "ProofError";
+class UsageError extends Error {
+  override name = "UsageError";
 }
 
-interface CommandLine extends ProofOptions {
-  readonly commit: string | undefined;
+interface CommandLine {
+  readonly command: "check" | "measure";
+  readonly device: "cuda" | "host";
+  readonly only: string | undefined;
   readonly output: string;
+  readonly commit: string | undefined;
+  readonly limit: number;
 }
 
 function readCommandLine(args: string[]): CommandLine {
-  const parsed: Record<string, unknown> = parseArgs(args, {
-    string: ["commit", "output", "device"],
-    boolean: ["dry"],
+  const parsed = parseArgs(args, {
+    string: ["commit", "output", "only", "limit"],
+    boolean: ["host"],
     unknown: (argument: string) => {
-      throw new ProofError(`Cannot read the option ${argument}: see .ci/gpu.ts`);
+      if (argument.startsWith("-")) {
+        throw new UsageError(`Cannot read the option ${argument}: see .ci/gpu.ts`);
+      }
     },
   });
-  const { commit, device = "cuda", output } = parsed as Record<string, string | undefined>;
-  if (device !== "cuda" && device !== "host") {
-    throw new ProofError(`Cannot read --device as it must be cuda or host: it is ${device}`);
+  const { commit, only, output, limit = `${TIME_LIMIT}`, host } = parsed;
+  const [command, ...others] = parsed._.map(String);
+  if ((command !== "check" && command !== "measure") || others.length > 0) {
+    throw new UsageError("Cannot run this as the command must be check or measure");
   }
-  const dry = parsed.dry === true;
-  if (output === undefined && (dry || device === "host")) {
-    throw new ProofError("Cannot run this without --output, as bench/results is for full GPU runs");
+  const device = host === true ? "host" : "cuda";
+  if (device === "host" && output === undefined) {
+    throw new UsageError("Cannot run this without --output, as bench/results is for GPUs");
   }
-  return { device, dry, commit, output: output === undefined ? RESULTS : resolve(output) };
+  if (!(Number(limit) > 0)) {
+    throw new UsageError(`Cannot run this as --limit must be a positive number: it is ${limit}`);
+  }
+  const folder = output === undefined ? RESULTS : resolve(output);
+  return { command, device, only, output: folder, commit, limit: Number(limit) * 1000 };
 }
 
 const environment = (name: string): string | undefined => Deno.env.get(name);
@@ -89,10 +99,10 @@ async function outputOf(command: readonly string[]): Promise<string | undefined>
 
 async function describeGpu(): Promise<GpuDescription> {
   if (findProgram(DESCRIBE_GPU[0]!, environment) === undefined) {
-    throw new ProofError("there is no nvidia-smi, which comes with NVIDIA's driver");
+    throw new UsageError("Cannot find a GPU: there is no nvidia-smi, which comes with the driver");
   }
   const description = await outputOf(DESCRIBE_GPU);
-  if (description === undefined) throw new ProofError("nvidia-smi finds no GPU");
+  if (description === undefined) throw new UsageError("Cannot find a GPU: nvidia-smi names none");
   return readGpuDescription(description);
 }
 
@@ -115,46 +125,51 @@ function describeMachine(): HostMachine {
   };
 }
 
-async function prove({ commit, ...options }: CommandLine): Promise<GpuReport> {
-  const gpu = options.device === "cuda" ? await describeGpu() : null;
-  const about = {
-    name: gpu?.name ?? "Host device",
-    gpu,
-    machine: describeMachine(),
-    date: new Date().toISOString(),
+async function run({ command, device, only, output, commit, limit }: CommandLine) {
+  const gpu = device === "cuda" ? await describeGpu() : null;
+  const chosen = deviceTests(ROOT);
+  const tests = only === undefined && device === "cuda"
+    ? chosen
+    : shortTests(chosen, only ?? SHORT_TESTS);
+  const report: GpuReport = {
+    ...{ format: 1, command, name: gpu?.name ?? "Host device", finished: false, device: null, gpu },
+    ...{ machine: describeMachine(), date: new Date().toISOString(), steps: [] },
     commit: await describeCommit(commit),
+    ...(command === "check" ? { check: emptyCheck(tests) } : { measure: emptyMeasurement() }),
   };
-  const findings = new Findings();
-  const steps = await runSteps(proofSteps(options, findings), TIME_LIMIT);
-  const { device, load, tests, figures, peers, traces, tuned } = findings;
-  return {
-    ...about,
-    ...{ device, load, steps, tests, peers, traces },
-    figures: compareFigures(figures),
-    comparisons: comparePeers(figures, peers?.peers ?? []),
-    poolGoals: poolGoals(figures, peers?.peers ?? []),
-    kernelGoals: kernelGoals(figures, peers?.peers ?? [], options.device),
-    tensorGoals: [
-      ...tensorGoals(figures, peers?.peers ?? []),
-      ...productGoals(figures, options.device),
-    ],
-    launchGoals: [...launchGoals(figures), ...tuningGoals(tuned)],
+  const files = new ReportFiles(output, report);
+  const env = {
+    ...{ GRIDSTRIDE_DEVICE: device, NO_COLOR: "1" },
+    ...(device === "host" ? { GRIDSTRIDE_BENCH: "quick" } : {}),
   };
+  const context: GpuContext = { device, env, report, files };
+  await using measuring = report.measure && new MeasureRun(context, report.measure, only ?? "");
+  const stages = measuring?.stages() ?? checkStages(context, tests, report.check!);
+  await runStages(stages, limit, (outcome) => {
+    report.steps.push(outcome);
+    files.save();
+  });
+  report.finished = true;
+  files.save();
+  console.log(formatGpuReport(report));
+  console.error(`\nWritten to ${files.path}.json and .md`);
+  return isProved(report);
+}
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  Deno.addSignalListener(signal, () => {
+    endPrograms();
+    // The listeners of "unload" end the other processes.
+    Deno.exit(130);
+  });
 }
 
 try {
-  const commandLine = readCommandLine(Deno.args);
-  const report = await prove(commandLine);
-  const page = formatGpuReport(report);
-  const file = join(commandLine.output, resultName(report.name));
-  await Deno.mkdir(commandLine.output, { recursive: true });
-  await Deno.writeTextFile(`${file}.json`, JSON.stringify(report, null, 2) + "\n");
-  await Deno.writeTextFile(`${file}.md`, page);
-  console.log(page);
-  console.error(`\nWritten to ${file}.json and .md`);
-  if (!isProved(report)) Deno.exit(1);
+  const succeeded = await run(readCommandLine(Deno.args));
+  // A signal listener would keep the process alive.
+  Deno.exit(succeeded ? 0 : 1);
 } catch (error) {
-  if (!(error instanceof ProofError)) throw error;
-  console.error(`Nothing was proved on a GPU: ${error.message}`);
+  if (!(error instanceof UsageError)) throw error;
+  console.error(error.message);
   Deno.exit(1);
 }

@@ -6,17 +6,18 @@
 
 import { device, ON_GPU } from "./support/bench_device.ts";
 import { copyMemory } from "./support/call_loop.ts";
-import { measure, scaled } from "./support/measure.ts";
+import { measure, measureOnDevice, scaled } from "./support/measure.ts";
 
 const SIZES = [
   ["64 KiB", 2 ** 16],
   ["1 MiB", 2 ** 20],
   ["16 MiB", 2 ** 24],
   ["256 MiB", 2 ** 28],
+  ["1 GiB", 2 ** 30],
 ] as const;
 
 const smallest = scaled(2 ** 16, 2 ** 20);
-const largest = scaled(ON_GPU ? 2 ** 28 : 2 ** 24, 2 ** 20);
+const largest = scaled(ON_GPU ? 2 ** 30 : 2 ** 24, 2 ** 20);
 const sizes = SIZES.filter(([, bytes]) => bytes >= smallest && bytes <= largest);
 
 for (const [size, bytes] of sizes) {
@@ -28,30 +29,26 @@ for (const [size, bytes] of sizes) {
 
   const up = { group: `host to device, ${size}`, bytes };
   measure("memcpy in C", { ...up, baseline: true }, () => copyMemory(target, source));
-  measure("from an array", up, () => {
+  const copied = (direction: string) => ({ peer: { kind: "copy", direction, bytes } });
+  measure("from an array", { ...up, ...copied("from array") }, () => {
     x.copyFrom(source);
     device.stream.doneSync();
   });
-  measure("from pinned memory", up, () => {
+  measure("from pinned memory", { ...up, ...copied("from pinned") }, () => {
     pinned.copyTo(x);
     device.stream.doneSync();
   });
 
   const down = { group: `device to host, ${size}`, bytes };
   measure("memcpy in C", { ...down, baseline: true }, () => copyMemory(target, source));
-  measure("copyToSync() an array", down, () => x.copyToSync(target));
+  measure("copyToSync() an array", { ...down, ...copied("to array") }, () => x.copyToSync(target));
   measure("await copyTo() an array", down, async () => await x.copyTo(target));
-  measure("to pinned memory", down, () => {
+  measure("to pinned memory", { ...down, ...copied("to pinned") }, () => {
     pinned.copyFrom(x);
     device.stream.doneSync();
   });
 
-  // Several copies for one wait, which then hardly counts.
-  const calls = scaled(ON_GPU ? 10 : 1, 1);
   const within = { group: `device to device, ${size}`, bytes: 2 * bytes };
   measure("memcpy in C", { ...within, baseline: true }, () => copyMemory(target, source));
-  measure("buffer to buffer", { ...within, calls }, () => {
-    for (let i = 0; i < calls; i++) y.copyFrom(x);
-    device.stream.doneSync();
-  });
+  measureOnDevice("buffer to buffer", within, () => y.copyFrom(x));
 }

@@ -5,17 +5,14 @@
  */
 
 import type { DeviceBuffer, DType, TypedArrayOf } from "../mod.ts";
-import { exactBytes } from "./report/bench_name.ts";
+import { exactBytes } from "./report/formats.ts";
 import { device, ON_GPU } from "./support/bench_device.ts";
-import { measure, type MeasureOptions, scaled } from "./support/measure.ts";
+import { measureOnDevice, type MeasureOptions, scaled } from "./support/measure.ts";
 
 /** Bytes of a buffer: 256 MiB on a GPU. */
 const BYTES = scaled(ON_GPU ? 2 ** 28 : 2 ** 25, 2 ** 16);
 
-/** Operations for one wait, which then hardly counts. */
-const CALLS = scaled(ON_GPU ? 10 : 1, 1);
-
-const { kernels, stream } = device;
+const { kernels } = device;
 const GROUP = `kernels on buffers of ${exactBytes(BYTES)}`;
 
 /** Declares the benchmark of an operation that touches so many buffers. */
@@ -25,10 +22,9 @@ function measureOperation(
   enqueue: () => void,
   options: Partial<MeasureOptions> = {},
 ): void {
-  measure(title, { ...options, group: GROUP, calls: CALLS, bytes: buffers * BYTES }, () => {
-    for (let i = 0; i < CALLS; i++) enqueue();
-    stream.doneSync();
-  });
+  const [operation, dtype = "float32"] = title.split(" ");
+  const peer = { kind: "kernel", operation, dtype, bytes: BYTES };
+  measureOnDevice(title, { peer, ...options, group: GROUP, bytes: buffers * BYTES }, enqueue);
 }
 
 /** A buffer of the same few thousand numbers again and again. */

@@ -7,7 +7,7 @@
 import { device } from "./support/bench_device.ts";
 import { moduleLaunches } from "./support/bench_module.ts";
 import { CallLoop } from "./support/call_loop.ts";
-import { measureEnqueueing, scaled } from "./support/measure.ts";
+import { measureEnqueueing, type PeerWork, scaled } from "./support/measure.ts";
 
 const LAUNCHES = scaled(500, 50);
 
@@ -16,7 +16,11 @@ const loop = new CallLoop(device.context.library);
 const config = { grid: 1, block: 32 };
 
 /** Measures one kernel's launches; each has to leave the same operands in the command block. */
-function measureLaunches(group: string, launch: () => void): void {
+function measureLaunches(
+  group: string,
+  launch: () => void,
+  peer: { readonly peer?: PeerWork } = {},
+): void {
   const options = { group, calls: LAUNCHES };
   const prepared = {
     ...options,
@@ -31,13 +35,15 @@ function measureLaunches(group: string, launch: () => void): void {
   measureEnqueueing("JavaScript, the symbol", prepared, () => {
     for (let i = 0; i < LAUNCHES; i++) symbols.gs_kernel_launch();
   });
-  measureEnqueueing("kernel.launch()", options, () => {
+  measureEnqueueing("kernel.launch()", { ...prepared, ...peer }, () => {
     for (let i = 0; i < LAUNCHES; i++) launch();
   });
 }
 
+const peerLaunch = (kernel: string) => ({ peer: { kind: "launch", kernel } });
+
 const empty = device.kernels.load("empty()");
-measureLaunches("launch without arguments", () => empty.launch(config));
+measureLaunches("launch without arguments", () => empty.launch(config), peerLaunch("empty"));
 
 const axpy = device.kernels.load(
   "axpy_float32(float a, const float* x, float* y, unsigned long long n)",
@@ -48,7 +54,7 @@ measureLaunches("launch with four arguments", () => axpy.launch(config, 2, x, y,
 
 measureEnqueueing(
   "kernels.axpy()",
-  { group: "launch with four arguments", calls: LAUNCHES },
+  { group: "launch with four arguments", calls: LAUNCHES, ...peerLaunch("built-in axpy") },
   () => {
     for (let i = 0; i < LAUNCHES; i++) device.kernels.axpy(2, x, y);
   },
@@ -56,7 +62,7 @@ measureEnqueueing(
 
 const launches = await moduleLaunches(device.context, config, x, y);
 const group = "launch of a module's kernel with four arguments";
-measureLaunches(group, launches.fourArguments);
+measureLaunches(group, launches.fourArguments, peerLaunch("axpy"));
 measureEnqueueing("kernel.launch(), cooperative", { group, calls: LAUNCHES }, () => {
   for (let i = 0; i < LAUNCHES; i++) launches.cooperative();
 });

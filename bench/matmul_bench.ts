@@ -1,87 +1,112 @@
 /**
  * Matrix products beside products in registers, which are the limit of the processor, and beside
- * NumPy in the same run, where Python has it. On a GPU beside PyTorch and our own kernel.
+ * NumPy. On a GPU beside PyTorch and our own kernel. All multiply the same random numbers.
  */
 
-import { full, matmul, uniform } from "../src/device/tensor.ts";
+import { matmul, type MatmulOptions, type Tensor } from "../src/device/tensor.ts";
+import type { DType } from "../src/memory/dtype.ts";
 import { device, ON_GPU } from "./support/bench_device.ts";
-import { measure, scaled } from "./support/measure.ts";
-import { startPeer } from "./support/peer_process.ts";
-import { measureProducts, peakOf } from "./support/processor_limits.ts";
+import { type Arithmetic, measureOnDevice, QUICK, scaled } from "./support/measure.ts";
+import { measureProducts } from "./support/processor_limits.ts";
+import { randomOperand } from "./support/random_values.ts";
 
-const { stream } = device;
+type Operand = "float64" | "float32" | "float16" | "bfloat16" | "int8" | "float8_e4m3";
 
-/** Rows, columns, inner extent, whether the right operand is transposed, element type. */
-type Shape = readonly [number, number, number, boolean, "float16" | "float32" | "float64"];
+/** A product; a batch of several has as many matrices on both sides. */
+interface Product {
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  readonly dtype: Operand;
+  /** The right operand by columns. */
+  readonly transposed?: boolean;
+  readonly batch?: number;
+  /** With a bias and an activation. */
+  readonly activation?: "gelu";
+}
 
 const EDGES = ON_GPU ? [1024, 4096, 8192] : [64, 128, 256, 512, 1024, 2048];
+const INT8_EDGES = ON_GPU ? EDGES : [512, 1024, 2048];
+const HAS_FLOAT8 = ON_GPU && Number(device.info.computeCapability) >= 8.9;
 
-const SHAPES: readonly Shape[] = [
-  ...EDGES.map((edge): Shape => [edge, edge, edge, false, "float32"]),
-  ...(ON_GPU ? EDGES.map((edge): Shape => [edge, edge, edge, false, "float16"]) : []),
-  [1024, 1024, 1024, true, "float32"],
-  [1024, 1024, 1024, false, "float64"],
-  [16, 2048, 2048, false, "float32"],
-  [1, 4096, 4096, false, "float32"],
-  [1, 4096, 4096, true, "float32"],
-].map((
-  [m, n, k, ...rest],
-) => [m, scaled(n as number, 32), scaled(k as number, 32), ...rest]) as never;
+const square = (edge: number, dtype: Operand, transposed = false): Product => ({
+  ...{ m: edge, n: edge, k: edge, dtype, transposed },
+});
 
-const NAME = ON_GPU ? "PyTorch" : "NumPy";
-const runPeer = await startPeer("matmul.py", SHAPES);
+const PRODUCTS: readonly Product[] = [
+  ...EDGES.map((edge) => square(edge, "float32")),
+  ...(ON_GPU ? EDGES.map((edge) => square(edge, "float16")) : []),
+  ...(ON_GPU ? EDGES.map((edge) => square(edge, "bfloat16")) : []),
+  ...INT8_EDGES.map((edge) => square(edge, "int8")),
+  ...INT8_EDGES.map((edge) => square(edge, "int8", true)),
+  ...(HAS_FLOAT8 ? EDGES.map((edge) => square(edge, "float8_e4m3", true)) : []),
+  square(1024, "float32", true),
+  square(1024, "float64"),
+  { m: 16, n: 2048, k: 2048, dtype: "float32" },
+  { m: 1, n: 4096, k: 4096, dtype: "float32" },
+  { m: 1, n: 4096, k: 4096, dtype: "float32", transposed: true },
+  { m: 128, n: 128, k: 128, dtype: "float32", batch: 64 },
+  { m: 512, n: 512, k: 512, dtype: "float32", activation: "gelu" },
+  ...(ON_GPU
+    ? [{ m: 4096, n: 4096, k: 4096, dtype: "bfloat16", activation: "gelu" } as const]
+    : []),
+];
 
-for (const [index, [m, n, k, isTransposed, dtype]] of SHAPES.entries()) {
-  const options = { device, dtype, low: -1, high: 1 } as const;
-  const x = uniform([m, k], options);
-  const y = isTransposed ? uniform([n, k], options).transpose() : uniform([k, n], options);
-  using warm = matmul(x, y);
-  await warm.ready();
-  const group = `product of ${m} x ${k} and ${k} x ${n}${
-    isTransposed ? " transposed" : ""
-  } ${dtype}`;
-  // A request to the other process takes some tens of microseconds.
-  const calls = Math.max(1, Math.round(scaled(2 ** (ON_GPU ? 36 : 28), 1) / (m * n * k)));
-  const work = { operations: 2 * m * n * k, ...peakOf(dtype) };
-  const baseline = dtype === "float16" || !measureProducts(group, dtype);
-  measure("matmul()", { group, baseline, calls, ...work }, () => {
-    for (let i = 0; i < calls; i++) matmul(x, y).dispose();
-    stream.doneSync();
-  });
-  if (dtype === "float16") {
-    measure("own kernel", { group, calls, ...work }, () => {
-      for (let i = 0; i < calls; i++) matmul(x, y, { variant: "mma" }).dispose();
-      stream.doneSync();
-    });
-  }
-  if (runPeer !== undefined) {
-    measure(NAME, { group, calls, ...work }, async () => {
-      await runPeer(index, calls);
-    });
-  }
+/** Results of types that hold the sums. */
+const RESULTS: Partial<Record<Operand, DType>> = { int8: "int32", float8_e4m3: "bfloat16" };
+const ARITHMETIC = (dtype: Operand): Arithmetic => dtype === "float8_e4m3" ? "float8" : dtype;
+/** The edge of products that are only to show that they run. */
+const SHORT = 32;
+
+function nameOf({ m, n, k, dtype, transposed, batch, activation }: Product): string {
+  const many = batch === undefined ? "product" : `${batch} products`;
+  const right = transposed ? " transposed" : "";
+  const then = activation === undefined ? "" : ` with a bias and ${activation}`;
+  return `${many} of ${m} x ${k} and ${k} x ${n}${right} ${dtype}${then}`;
 }
 
-const INT8_EDGES = (ON_GPU ? EDGES : [512, 1024, 2048]).map((edge) => scaled(edge, 32));
-const runPyTorch = await startPeer(
-  "matmul.py",
-  INT8_EDGES.map((edge) => [edge, edge, edge, false, "torch.int8"]),
-);
-
-for (const [index, edge] of [...new Set(INT8_EDGES)].entries()) {
-  const [x, y] = [3, 5].map((value) => full([edge, edge], value, { device, dtype: "int8" }));
-  const options = { dtype: "int32" } as const;
-  using warm = matmul(x!, y!, options);
-  await warm.ready();
-  const group = `product of ${edge} x ${edge} and ${edge} x ${edge} int8`;
-  const calls = Math.max(1, Math.round(scaled(2 ** (ON_GPU ? 36 : 30), 1) / edge ** 3));
-  const work = { bytes: 6 * edge ** 2, operations: 2 * edge ** 3, ...peakOf("int8") };
-  const baseline = !measureProducts(group, "int8");
-  measure("matmul()", { group, baseline, calls, ...work }, () => {
-    for (let i = 0; i < calls; i++) matmul(x!, y!, options).dispose();
-    stream.doneSync();
+function measureProduct({ m, n, k, ...rest }: Product): void {
+  const { dtype, transposed = false, batch, activation } = rest;
+  const [columns, depth] = [scaled(n, SHORT), scaled(k, SHORT)];
+  const rows = Math.min(m, scaled(m, SHORT));
+  const matrices = batch === undefined ? [] : [batch];
+  const operand = (shape: readonly number[], index: number) =>
+    randomOperand(device, shape, index, dtype, QUICK) as Tensor;
+  const x = operand([...matrices, rows, depth], 0);
+  const right = transposed ? [columns, depth] : [depth, columns];
+  const stored = operand([...matrices, ...right], 1);
+  const y = transposed ? stored.transpose() : stored;
+  const result = RESULTS[dtype];
+  const options: MatmulOptions = {
+    ...(result === undefined ? {} : { dtype: result }),
+    ...(activation === undefined ? {} : { activation, bias: operand([columns], 9) }),
+  };
+  const group = nameOf({ m: rows, n: columns, k: depth, ...rest });
+  const operations = 2 * rows * columns * depth * (batch ?? 1);
+  const bytes = { float64: 8, float32: 4, float16: 2, bfloat16: 2, int8: 1, float8_e4m3: 1 }[dtype];
+  const resultBytes = { int8: 4, float8_e4m3: 2 }[dtype as string] ?? bytes;
+  const work = {
+    operations,
+    arithmetic: ARITHMETIC(dtype),
+    bytes: (batch ?? 1) *
+      (bytes * (rows * depth + columns * depth) + resultBytes * rows * columns),
+  };
+  const peer = { kind: "product", m: rows, n: columns, k: depth, ...rest, transposed };
+  const limited = dtype === "float32" || dtype === "float64" || dtype === "int8";
+  const baseline = !(limited && measureProducts(group, dtype));
+  measureOnDevice("matmul()", { group, baseline, peer, ...work }, () => {
+    matmul(x, y, options).dispose();
   });
-  if (runPyTorch === undefined) continue;
-  measure("PyTorch", { group, calls, ...work }, async () => {
-    await runPyTorch(index, calls);
+  if (dtype !== "float16" || activation !== undefined) return;
+  measureOnDevice("own kernel", { group, ...work }, () => {
+    matmul(x, y, { variant: "mma" }).dispose();
   });
 }
+
+const wanted = QUICK
+  ? PRODUCTS.filter((product, index) => {
+    const kind = ({ m: _m, n: _n, k: _k, ...rest }: Product) => JSON.stringify(rest);
+    return PRODUCTS.findIndex((other) => kind(other) === kind(product)) === index;
+  })
+  : PRODUCTS;
+for (const product of wanted) measureProduct(product);

@@ -30,7 +30,8 @@ globalThis.addEventListener("unload", () => held.free());
 for (const [size, bytes] of SIZES) {
   const pair = { group: `allocate and free ${size}`, calls: CALLS };
   measure("malloc() and free() in C", { ...pair, baseline: true }, () => mallocPairs(bytes, CALLS));
-  measure("allocate() and free()", pair, () => {
+  const peer = { kind: "allocate", bytes };
+  measure("allocate() and free()", { ...pair, peer }, () => {
     for (let i = 0; i < CALLS; i++) device.allocate("uint8", bytes).free();
   });
 }
@@ -98,7 +99,9 @@ for (const [blocks, live, least, most] of RANDOM) {
     (chunks ??= settled(new MallocBlocks(new Replacements(live, least, most)))).replace(CALLS);
   });
   let buffers: Buffers | undefined;
-  measure("allocate() and free()", random, () => {
+  // 100 000 blocks of Python objects would take longer than all else.
+  const peer = live === 1000 ? { peer: { kind: "replace", largest: most } } : {};
+  measure("allocate() and free()", { ...random, ...peer }, () => {
     (buffers ??= settled(new Buffers(new Replacements(live, least, most)))).replace(CALLS);
   });
 }

@@ -16,6 +16,7 @@ const event = device.createEvent();
 const [streamId, eventId] = [stream.id, event.id];
 
 const record = { group: "record an event", calls: CALLS };
+const recordPeer = { peer: { kind: "record" } };
 const prepared = {
   ...record,
   before() {
@@ -26,7 +27,7 @@ const prepared = {
 measureEnqueueing("C loop", { ...prepared, baseline: true }, () => {
   loop.call("gs_event_record", CALLS);
 });
-measureEnqueueing("event.record()", record, () => {
+measureEnqueueing("event.record()", { ...record, ...recordPeer }, () => {
   for (let i = 0; i < CALLS; i++) event.record(stream);
 });
 

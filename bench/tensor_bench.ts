@@ -1,6 +1,6 @@
 /**
- * Tensor operations beside a copy on the same device, and what an operation on a few elements costs
- * over the launch of its kernel. `bench/peers/tensor.py` does the same in NumPy and PyTorch.
+ * Tensor operations beside a copy on the same device, and the cost of an operation on a few elements
+ * over the launch of its kernel. Other libraries do the same with the same numbers.
  */
 
 import {
@@ -22,11 +22,11 @@ import {
 } from "../src/device/tensor.ts";
 import { DeviceWork } from "../src/tensor/device_work.ts";
 import { storageOf } from "../src/tensor/tensor.ts";
-import { GPU_TENSOR_POWER, ROW_LENGTH, TENSOR_POWERS } from "./report/peers.ts";
+import { TENSOR_POWERS, TENSOR_POWERS_ON_GPU, tensorGroup } from "./report/tensor_goals.ts";
 import { device, ON_GPU } from "./support/bench_device.ts";
-import { measure, measureEnqueueing, scaled } from "./support/measure.ts";
+import { measureEnqueueing, measureOnDevice, QUICK, scaled } from "./support/measure.ts";
 
-const { stream } = device;
+type Floats = "float32" | "float16" | "bfloat16";
 
 /** A measured operation. */
 interface TensorWork {
@@ -34,73 +34,95 @@ interface TensorWork {
   readonly title: string;
   /** Tensors that it reads and writes at least. */
   readonly passes: number;
+  /** Elements of a row of softmax and layerNorm. */
+  readonly columns?: number;
   /** Enqueues it. */
   readonly enqueue: () => void;
 }
 
+/** Elements of a row: that of a warp, and those of blocks. */
+const ROW_LENGTH = 1024;
+const LONG_ROWS = [4096, 10_000];
+/** The operations on 16-bit types where these are only to show that they run. */
+const SHORT_TITLES = ["add", "sum"];
+
 /** Five operations. */
-const chain = fuse((x: Tensor<"float32">, y: Tensor<"float32">) =>
+const chain = fuse((x: Tensor<Floats>, y: Tensor<Floats>) =>
   subtract(multiply(tanh(maximum(add(multiply(x, y), 1), 0)), 2), x)
 );
 
 /**
- * Operations on tensors of 2^power elements, whose kernels are compiled. Results go to memory that
- * is there already; those of "new" operations to memory that the pool keeps.
+ * Operations on tensors of 2^power elements. Results go to memory that is there already; those of
+ * "new" operations to memory that the pool keeps.
  */
-async function tensorWork(power: number): Promise<TensorWork[]> {
+function tensorWork(power: number, dtype: Floats): TensorWork[] {
   const [n, rows] = [2 ** power, 2 ** Math.floor(power / 2)];
   const numbers = (f: (i: number) => number) => {
     const array = new Float32Array(n);
     const period = Math.min(n, 2 ** 16);
     for (let i = 0; i < period; i++) array[i] = 2 * f(i);
     for (let done = period; done < n; done *= 2) array.copyWithin(done, 0, done);
-    return fromTypedArray(array, [n], { device });
+    const floats = fromTypedArray(array, [n], { device }) as Tensor as Tensor<Floats>;
+    return dtype === "float32" ? floats : floats.astype(dtype) as Tensor as Tensor<Floats>;
   };
   const [x, y] = [numbers((i) => Math.sin(i * 1.7)), numbers((i) => Math.cos(i * 0.3))];
-  const out = zeros([n], { device });
-  const columns = x.reshape([rows, n / rows]).transpose();
-  const square = out.reshape(columns.shape);
-  const matrix = x.reshape([n / ROW_LENGTH, ROW_LENGTH]);
-  const work: TensorWork[] = [
+  const out = zeros([n], { device, dtype }) as Tensor as Tensor<Floats>;
+  const wide = x.reshape([rows, n / rows]);
+  const wideOut = out.reshape(wide.shape);
+  const turned = wide.transpose();
+  const square = out.reshape(turned.shape);
+  const row = y.slice([{ start: 0, stop: n / rows }]);
+  const matrixOf = (columns: number) => {
+    const count = Math.floor(n / columns);
+    return x.slice([{ start: 0, stop: count * columns }]).reshape([count, columns]);
+  };
+  const matrix = matrixOf(ROW_LENGTH);
+  return [
     { title: "add", passes: 3, enqueue: () => void add(x, y, { out }) },
     { title: "multiply", passes: 3, enqueue: () => void multiply(x, y, { out }) },
     { title: "exp", passes: 2, enqueue: () => void exp(x, { out }) },
     { title: "tanh", passes: 2, enqueue: () => void tanh(x, { out }) },
     { title: "sum", passes: 1, enqueue: () => sum(x).dispose() },
     { title: "mean", passes: 1, enqueue: () => mean(x).dispose() },
-    {
-      title: "transpose",
-      passes: 2,
-      enqueue: () => void astype(columns, "float32", { out: square }),
-    },
+    { title: "sum along axis 0", passes: 1, enqueue: () => sum(wide, { axis: 0 }).dispose() },
+    { title: "add a row", passes: 2, enqueue: () => void add(wide, row, { out: wideOut }) },
+    { title: "transpose", passes: 2, enqueue: () => void astype(turned, dtype, { out: square }) },
     { title: "softmax", passes: 2, enqueue: () => softmax(matrix).dispose() },
     { title: "layerNorm", passes: 2, enqueue: () => layerNorm(matrix).dispose() },
+    ...LONG_ROWS.filter((columns) => columns <= n).flatMap((columns): TensorWork[] => {
+      const long = matrixOf(columns);
+      return [
+        { title: "softmax", passes: 2, columns, enqueue: () => softmax(long).dispose() },
+        { title: "layerNorm", passes: 2, columns, enqueue: () => layerNorm(long).dispose() },
+      ];
+    }),
     { title: "new add", passes: 3, enqueue: () => add(x, y).dispose() },
-    { title: "new transpose", passes: 2, enqueue: () => astype(columns, "float32").dispose() },
+    { title: "new transpose", passes: 2, enqueue: () => astype(turned, dtype).dispose() },
     { title: "fused chain", passes: 3, enqueue: () => chain(x, y).dispose() },
   ];
-  for (const { enqueue } of work) enqueue();
-  await out.ready();
-  return work;
 }
 
-for (const power of ON_GPU ? [GPU_TENSOR_POWER] : TENSOR_POWERS) {
-  const group = `tensors of 2^${power} float32`;
-  const bytes = 2 ** (power + 2);
-  // With fewer, an operation on few elements would be less than the wait for it.
-  const calls = scaled(ON_GPU ? 10 : Math.max(1, 2 ** (22 - power)), 1);
+function measureTensors(power: number, dtype: Floats): void {
+  const group = tensorGroup(power, dtype);
+  const bytes = 2 ** power * (dtype === "float32" ? 4 : 2);
   const [from, to] = [1, 2].map(() => device.allocate("uint8", bytes, { fill: 1 }));
-  const work = [
-    { title: "copy", passes: 2, enqueue: () => to!.copyFrom(from!) },
-    ...await tensorWork(power),
-  ];
-  for (const { title, passes, enqueue } of work) {
-    const baseline = title === "copy";
-    measure(title, { group, baseline, calls, bytes: passes * bytes }, () => {
-      for (let i = 0; i < calls; i++) enqueue();
-      stream.doneSync();
-    });
+  const copy = { group, baseline: true, bytes: 2 * bytes };
+  measureOnDevice("copy", copy, () => to!.copyFrom(from!));
+  for (const { title, passes, columns, enqueue } of tensorWork(power, dtype)) {
+    // On the host device each kernel of another type takes a C++ compiler a second.
+    if (QUICK && dtype !== "float32" && !SHORT_TITLES.includes(title)) continue;
+    const peer = { kind: "tensor", title, power, dtype, ...(columns && { columns }) };
+    const name = columns === undefined ? title : `${title} of ${columns} columns`;
+    measureOnDevice(name, { group, bytes: passes * bytes, peer }, enqueue);
   }
+}
+
+const powers = ON_GPU ? TENSOR_POWERS_ON_GPU : TENSOR_POWERS;
+for (const power of QUICK ? powers.slice(0, 1) : powers) {
+  measureTensors(power, "float32");
+}
+for (const dtype of ["float16", "bfloat16"] as const) {
+  measureTensors(ON_GPU ? scaled(26, 16) : 16, dtype);
 }
 
 const CALLS = scaled(200, 20);
@@ -109,8 +131,6 @@ const [x, y, out] = [1, 2, 3].map(() => zeros([SMALL], { device }));
 add(x!, y!, { out: out! });
 await out!.ready();
 const { kernel } = DeviceWork.of(device.context).lastKernel!;
-const fused = chain(x!, y!);
-await fused.ready();
 const buffers = [x!, y!, out!].map((tensor) => storageOf(tensor).buffer);
 const config = { grid: 1, block: ON_GPU ? 256 : 1 };
 const kernelArguments = [...buffers, 0, 0, 0, SMALL, SMALL] as never[];

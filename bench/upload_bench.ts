@@ -8,8 +8,7 @@ import { PinnedSlab } from "../src/memory/staging.ts";
 import { uploadFileInto } from "../src/memory/upload/file_upload.ts";
 import { UploadRing } from "../src/memory/upload/upload_ring.ts";
 import { device, ON_GPU } from "./support/bench_device.ts";
-import { overlapShare } from "./report/figure.ts";
-import { formatDuration, formatPercent } from "./report/formats.ts";
+import { OVERLAP_GROUP } from "./report/measurement.ts";
 import { measure, scaled } from "./support/measure.ts";
 
 const MIB = 2 ** 20;
@@ -126,26 +125,7 @@ const overlap = {
   "reading and copying: uploadFileInto()": () =>
     uploadFileInto(buffer, path, { ring: overlapRing }),
 };
-const samples = Object.entries(overlap).map(([title, body]) => {
-  const times: number[] = [];
-  const options = { group: `overlap of reading and copying, ${bytes / MIB} MiB`, bytes };
-  measure(title, options, async () => {
-    const begin = performance.now();
-    await body();
-    times.push((performance.now() - begin) * 1e6);
-  });
-  return times;
-});
-
-globalThis.addEventListener("unload", () => {
-  if (samples.some((times) => times.length === 0)) return; // filtered out
-  const medians = samples.map((times) => times.toSorted((a, b) => a - b)[times.length >> 1]!);
-  const [read, copy, both] = medians as [number, number, number];
-  const [alone, copied, together] = [read, copy, both].map(formatDuration);
-  // The report reads stdout.
-  console.error(
-    `overlap of reading (${alone}) and copying (${copied}), together ${together}: ${
-      formatPercent(overlapShare(read, copy, both))
-    } of the shorter`,
-  );
-});
+for (const [title, body] of Object.entries(overlap)) {
+  const options = { group: `${OVERLAP_GROUP}, ${bytes / MIB} MiB`, bytes };
+  measure(title, options, async () => await body());
+}

@@ -1,58 +1,45 @@
 /**
- * `deno task bench`: runs the benchmarks and prints what a call takes and how it compares.
- * Arguments go to `deno bench`: files, `--filter`.
+ * `deno task bench`: runs the benchmarks and prints the time of a call and how it compares. Arguments are
+ * files, such as `bench/launch_bench.ts`, and `--filter` with a regular expression of groups and titles.
  *
  * @module
  */
 
+import { parseArgs } from "@std/cli/parse-args";
 import { defaultDevice } from "../../mod.ts";
-import { findProgram, runProgram } from "../../src/ffi/build/programs.ts";
 import { textTable } from "../../src/cli/format.ts";
+import { findProgram } from "../../src/ffi/build/programs.ts";
 import { analysisGoals, measureAnalysisStream } from "./analysis_goals.ts";
-import { type ComparedFigure, compareFigures, groupFigures, readBenchJson } from "./figure.ts";
+import { AreaProcess } from "./area_process.ts";
 import { measureCompiling } from "./compile_times.ts";
+import { type AreaBench, type ComparedFigure, type Figure, groupFigures } from "./figure.ts";
 import {
   measureFirstAllocations,
+  measureFirstCopies,
   measureFirstLaunches,
   measureFirstOwnTime,
 } from "./first_calls.ts";
 import { formatComparison, formatDuration, formatRates } from "./formats.ts";
 import { formatReached, type GoalOutcome } from "./goals.ts";
-import { kernelGoals } from "./kernel_goals.ts";
-import { launchGoals } from "./launch_goals.ts";
-import { poolGoals } from "./pool_goals.ts";
-import { productGoals } from "./product_goals.ts";
-import { measureFirstTensor, tensorGoals } from "./tensor_goals.ts";
-import { type Peer, readPeerResults } from "./peers.ts";
+import type { MeasuredDevice } from "./gpu_report.ts";
+import { checkFigures, figuresOf, goalsOf } from "./measurement.ts";
+import { PEER_NAMES, Peers } from "./peer_process.ts";
+import { measureFirstTensor } from "./tensor_goals.ts";
 import { measureTunedChoices, tuningGoals } from "./tuned_choices.ts";
 import { measureTypeChecks } from "./type_checks.ts";
 
-/** How many processes the cost of the first calls is taken from. */
+/** Processes that the cost of the first calls is taken from. */
 const PROCESSES = 5;
 
-async function runBenchmarks(args: readonly string[]): Promise<string> {
-  const { success, stdout } = await new Deno.Command(Deno.execPath(), {
-    args: ["bench", "-A", "--json", ...args],
-    stdin: "null",
-    stdout: "piped",
-    stderr: "inherit",
-  }).output();
-  const text = new TextDecoder().decode(stdout);
-  if (success) return text;
-  console.error(text);
-  Deno.exit(1);
-}
+/** Milliseconds that an area may take, and its work in other libraries. */
+const LIMIT = 30 * 60_000;
 
-/** The tensor operations in NumPy and PyTorch on the processor, as far as these are installed. */
-async function measureProcessorPeers(): Promise<readonly Peer[]> {
-  const python = findProgram("python3", (name) => Deno.env.get(name));
-  if (python === undefined) return [];
-  const script = new URL("../peers/tensor.py", import.meta.url).pathname;
-  const { success, stdout, stderr } = await runProgram([python], ["-B", script, "cpu"]);
-  if (!success) throw new Error(`Cannot measure NumPy and PyTorch: ${stderr}`);
-  const { peers, skipped } = readPeerResults(stdout);
-  for (const reason of skipped) console.log(`\nNot compared: ${reason}`);
-  return peers;
+/** The names of the areas of the files, or of all. */
+function areasOf(files: readonly string[]): string[] {
+  const folder = new URL("../", import.meta.url);
+  const all = [...Deno.readDirSync(folder)].map(({ name }) => name);
+  const names = files.length === 0 ? all : files;
+  return names.flatMap((name) => /([^/]+)_bench\.ts$/.exec(name)?.[1] ?? []).sort();
 }
 
 function describeGroup(figures: readonly ComparedFigure[]): string {
@@ -60,8 +47,8 @@ function describeGroup(figures: readonly ComparedFigure[]): string {
   const table = textTable(
     ["", "per call", "fastest", "rate", "against baseline"],
     figures.map((figure) => [
-      figure.title,
-      formatDuration(figure.nanoseconds),
+      figure.beside === undefined ? figure.title : `${figure.title}: ${figure.beside}`,
+      formatDuration(figure.median),
       formatDuration(figure.fastest),
       formatRates(figure),
       formatComparison(figure),
@@ -80,36 +67,53 @@ function describeGoals(subject: string, goals: readonly GoalOutcome[]): string {
   return `\n${subject}\n${table}`;
 }
 
-const figures = readBenchJson(await runBenchmarks(Deno.args));
-if (Deno.args.length === 0) {
-  figures.push(...await measureFirstLaunches(PROCESSES));
-  figures.push(...await measureFirstOwnTime(PROCESSES));
-  figures.push(...await measureFirstAllocations(PROCESSES));
-  figures.push(...await measureCompiling(PROCESSES));
-  figures.push(...await measureTypeChecks(PROCESSES));
-  figures.push(...await measureFirstTensor(PROCESSES));
+const { filter, _: files } = parseArgs(Deno.args, { string: ["filter"] });
+const device = defaultDevice();
+const { kind } = device;
+const missing: string[] = [];
+const pass: AreaBench[] = [];
+const python = findProgram("python3", (name) => Deno.env.get(name));
+{
+  const names = kind === "host" ? ["PyTorch", "NumPy"] : PEER_NAMES;
+  await using peers = python === undefined ? undefined : new Peers(python, false, {}, names);
+  for (const area of areasOf(files.map(String))) {
+    await using process = new AreaProcess(area, filter === undefined ? {} : { filter });
+    const { benches, failures } = await process.run("forward", LIMIT);
+    missing.push(...failures);
+    pass.push(...benches);
+    if (peers === undefined) continue;
+    const others = await peers.run(benches, LIMIT);
+    missing.push(...others.skipped);
+    pass.push(...others.benches);
+  }
 }
-for (const group of groupFigures(compareFigures(figures))) console.log(describeGroup(group));
-// The other peers are measured by `deno task gpu`, where there is a GPU for them.
-const { kind } = defaultDevice();
-const onProcessor = kind === "host" && figures.some(({ area }) => area === "tensor")
-  ? await measureProcessorPeers()
-  : [];
+const first: Figure[] = [];
+if (Deno.args.length === 0) {
+  first.push(...await measureFirstLaunches(PROCESSES));
+  first.push(...await measureFirstOwnTime(PROCESSES));
+  first.push(...await measureFirstAllocations(PROCESSES));
+  first.push(...await measureFirstCopies(PROCESSES));
+  first.push(...await measureCompiling(PROCESSES));
+  first.push(...await measureTypeChecks(PROCESSES));
+  first.push(...await measureFirstTensor(PROCESSES));
+}
+const described: MeasuredDevice = { ...device, kind };
+const { figures, impossible } = checkFigures([...figuresOf([pass], []), ...first], described);
+for (const group of groupFigures(figures)) console.log(describeGroup(group));
 const stream = Deno.args.length === 0 ? await measureAnalysisStream() : null;
 const tuned = Deno.args.length === 0 ? await measureTunedChoices() : [];
 const goals = {
-  "Memory pool": poolGoals(figures, []),
-  "Kernels from source (by the fastest sample)": kernelGoals(figures, [], kind),
-  "Launch parameters (by the fastest sample)": launchGoals(figures),
+  ...goalsOf(figures, kind),
   "Tuned launch parameters": tuningGoals(tuned),
-  "Tensors (by the fastest sample)": tensorGoals(figures, onProcessor),
-  "Products and attention (by the fastest sample)": productGoals(figures, kind),
-  "Access patterns (by the fastest sample)": analysisGoals(figures, stream),
+  "Access patterns": analysisGoals(figures, stream),
 };
 for (const [subject, outcomes] of Object.entries(goals)) {
   if (outcomes.length > 0) console.log(describeGoals(subject, outcomes));
 }
+for (const reason of missing) console.log(`\nNot measured: ${reason}`);
+for (const reason of impossible) console.log(`\nImpossible: ${reason}`);
 console.log(
-  "\nper call: what three quarters of the samples took at most. against baseline: bandwidth or " +
-    "operations in percent, or time.",
+  "\nper call: the median of the samples; goals are compared with the fastest, of the pool with the " +
+    "median. against baseline: bandwidth or operations in percent, or time.",
 );
+if (impossible.length > 0) Deno.exit(1);

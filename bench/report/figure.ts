@@ -4,10 +4,20 @@
  * @module
  */
 
-import { readBenchName } from "./bench_name.ts";
+import type { Arithmetic, Clock, PeerWork } from "../support/measure.ts";
 
-/** A measured time, in nanoseconds per call. */
-export interface Figure {
+/** A timed sample. */
+export interface Sample {
+  /** When it began, in milliseconds since 1970. */
+  readonly begin: number;
+  /** When it ended, likewise. */
+  readonly end: number;
+  /** Its nanoseconds per call. */
+  readonly nanoseconds: number;
+}
+
+/** The work of a figure. */
+export interface FigureWork {
   /** The name of the benchmark's file: `launch` for `launch_bench.ts`. */
   readonly area: string;
   /** The figures to compare it with. */
@@ -18,20 +28,68 @@ export interface Figure {
   readonly baseline: boolean;
   /** Bytes that a call reads and writes; `null` where they are not the point. */
   readonly bytes: number | null;
+  /** Bytes that successive calls touch in all, if these differ from `bytes`. */
+  readonly footprint?: number;
   /** Multiplications and additions of a call, where they are the point. */
   readonly operations?: number;
-  /** Operations per second of a GPU by its data sheet. */
-  readonly peak?: number;
+  /** The format that these are in. */
+  readonly arithmetic?: Arithmetic;
+  /** The same work for other libraries. */
+  readonly peer?: PeerWork;
+}
+
+/** A benchmark that was run, as `bench/support/run_area.ts` prints it without its area. */
+export interface SampledBench extends Omit<FigureWork, "area"> {
+  /** The clock of its samples. */
+  readonly clock: Clock;
+  /** Calls in a sample. */
+  readonly calls: number;
+  /** Its samples. */
+  readonly samples: readonly Sample[];
+  /** Nanoseconds of enqueueing a call, of each sample of the device's clock. */
+  readonly host: readonly number[];
+}
+
+/** A benchmark of an area that was run, by us or by another library. */
+export interface AreaBench extends SampledBench {
+  /** The area. */
+  readonly area: string;
+  /** The library that did it, with its version; absent for ours. */
+  readonly library?: Library;
+  /** The title of our benchmark of the same work, if another library did it. */
+  readonly beside?: string;
+}
+
+/** A library. */
+export interface Library {
+  /** Its name. */
+  readonly name: string;
+  /** Its version. */
+  readonly version: string;
+}
+
+/** A measured time, in nanoseconds per call. */
+export interface Figure extends Omit<FigureWork, "peer"> {
+  /** The library that did it, with its version; absent for ours. */
+  readonly library?: Library;
+  /** The title of our figure that did the same work, where another library did it. */
+  readonly beside?: string;
+  /** The clock. */
+  readonly clock: Clock;
   /** How often it was timed. */
   readonly samples: number;
-  /** What three quarters of the samples took at most: the figure that is quoted. */
-  readonly nanoseconds: number;
+  /** Samples that are not counted, as the clocks were low. */
+  readonly dropped: number;
+  /** The middle sample: the figure that is quoted. */
+  readonly median: number;
   /** The fastest sample. */
   readonly fastest: number;
-  /** The mean, which other work on the machine raises. */
-  readonly mean: number;
-  /** What 99 % of the samples took at most. */
-  readonly slow: number;
+  /** The host's median time of enqueueing a call; `null` where it is not apart. */
+  readonly host: number | null;
+  /** Megahertz of the multiprocessors during the samples, at least and at most. */
+  readonly clocks?: readonly [number, number];
+  /** The medians of both passes, the slower by the faster; absent if there was one. */
+  readonly drift?: number;
 }
 
 /** A figure beside the baseline of its group. */
@@ -48,64 +106,21 @@ export interface ComparedFigure extends Figure {
   readonly relativeOperations: number | null;
 }
 
-interface BenchJson {
-  readonly benches: readonly {
-    readonly origin: string;
-    readonly group: string | null;
-    readonly name: string;
-    readonly baseline: boolean;
-    readonly results: readonly {
-      readonly ok?: { n: number; avg: number; min: number; p75: number; p99: number };
-    }[];
-  }[];
-}
+const keyOf = ({ area, group }: Pick<Figure, "area" | "group">) => `${area}\n${group}`;
 
-/** The area of a benchmark's file. */
-function areaOf(origin: string): string {
-  return origin.slice(origin.lastIndexOf("/") + 1).replace(/_bench\.ts$/, "");
-}
-
-/**
- * Reads what `deno bench --json` prints.
- *
- * @throws {Error} If a benchmark failed.
- */
-export function readBenchJson(json: string): Figure[] {
-  const { benches }: BenchJson = JSON.parse(json);
-  return benches.map(({ origin, group, name, baseline, results }) => {
-    const timing = results[0]?.ok;
-    if (timing === undefined) throw new Error(`The benchmark ${JSON.stringify(name)} failed`);
-    const { title, calls, bytes, ...work } = readBenchName(name);
-    return {
-      area: areaOf(origin),
-      group: group ?? "",
-      title,
-      baseline,
-      bytes,
-      ...work,
-      samples: timing.n,
-      nanoseconds: timing.p75 / calls,
-      fastest: timing.min / calls,
-      mean: timing.avg / calls,
-      slow: timing.p99 / calls,
-    };
-  });
-}
-
-const perSecond = (amount: number | null | undefined, { nanoseconds }: Figure) =>
-  amount == null ? null : amount / nanoseconds * 1e9;
+const perSecond = (amount: number | null | undefined, { median }: Figure) =>
+  amount == null ? null : amount / median * 1e9;
 
 const ratio = (own: number | null, limit: number | null) =>
   own === null || limit === null ? null : own / limit;
 
 /** Compares each figure with the baseline of its group. */
 export function compareFigures(figures: readonly Figure[]): ComparedFigure[] {
-  const key = ({ area, group }: Figure) => `${area}\n${group}`;
   const baselines = new Map(
-    figures.filter(({ baseline }) => baseline).map((figure) => [key(figure), figure]),
+    figures.filter(({ baseline }) => baseline).map((figure) => [keyOf(figure), figure]),
   );
   return figures.map((figure) => {
-    const baseline = figure.baseline ? undefined : baselines.get(key(figure));
+    const baseline = figure.baseline ? undefined : baselines.get(keyOf(figure));
     const bytesPerSecond = perSecond(figure.bytes, figure);
     const operationsPerSecond = perSecond(figure.operations, figure);
     const limit = (amount: "bytes" | "operations") =>
@@ -114,7 +129,7 @@ export function compareFigures(figures: readonly Figure[]): ComparedFigure[] {
       ...figure,
       bytesPerSecond,
       operationsPerSecond,
-      relativeTime: baseline === undefined ? null : figure.nanoseconds / baseline.nanoseconds,
+      relativeTime: baseline === undefined ? null : figure.median / baseline.median,
       relativeBandwidth: ratio(bytesPerSecond, limit("bytes")),
       relativeOperations: ratio(operationsPerSecond, limit("operations")),
     };
@@ -128,23 +143,54 @@ export function overlapShare(first: number, second: number, both: number): numbe
 
 /** The figures of each group, in the order of the groups' first figures. */
 export function groupFigures<F extends Figure>(figures: readonly F[]): F[][] {
-  return [...Map.groupBy(figures, ({ area, group }) => `${area}\n${group}`).values()];
+  return [...Map.groupBy(figures, keyOf).values()];
 }
 
-/** A figure from samples of one's own. */
+/** The figures of other libraries that did the work of one of ours. */
+export function peersOf(figures: readonly Figure[], ours: Figure): Figure[] {
+  return figures.filter((figure) => figure.beside === ours.title && keyOf(figure) === keyOf(ours));
+}
+
+/** The middle of sorted numbers; of an even number the upper of the two middle ones. */
+const middle = (sorted: readonly number[]) => sorted[sorted.length >> 1]!;
+
+/** A figure from samples of one's own, in nanoseconds per call. */
 export function figureOf(
-  named: Pick<Figure, "area" | "group" | "title" | "baseline" | "bytes">,
+  named: Omit<FigureWork, "peer">,
   samples: readonly number[],
+  more: Partial<Pick<Figure, "clock" | "dropped" | "host" | "clocks" | "library" | "beside">> = {},
 ): Figure {
-  const sorted = [...samples].sort((a, b) => a - b);
-  const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1]!;
-  if (sorted.length === 0) throw new RangeError(`Cannot make a figure of no samples`);
+  if (samples.length === 0) throw new RangeError(`Cannot make a figure of no samples`);
+  const sorted = samples.toSorted((a, b) => a - b);
   return {
     ...named,
-    samples: sorted.length,
-    nanoseconds: at(0.75),
-    fastest: sorted[0]!,
-    mean: sorted.reduce((sum, sample) => sum + sample, 0) / sorted.length,
-    slow: at(0.99),
+    ...{ clock: "total", dropped: 0, host: null },
+    ...more,
+    ...{ samples: sorted.length, median: middle(sorted), fastest: sorted[0]! },
   };
+}
+
+/** The figure of a benchmark that was run. */
+export function figureOfBench(
+  { samples, host, clock, calls: _calls, library, beside, peer: _peer, ...named }: AreaBench,
+  more: Partial<Pick<Figure, "clocks" | "dropped">> = {},
+): Figure {
+  const times = samples.map(({ nanoseconds }) => nanoseconds);
+  const enqueueing = host.length === 0 ? null : middle(host.toSorted((a, b) => a - b));
+  return figureOf(named, times, {
+    ...{ clock, host: enqueueing, ...more },
+    ...(library === undefined ? {} : { library }),
+    ...(beside === undefined ? {} : { beside }),
+  });
+}
+
+/** Joins the figures of several passes: of each work the faster one, with the drift of the medians. */
+export function joinPasses(passes: readonly (readonly Figure[])[]): Figure[] {
+  const name = (figure: Figure) => [keyOf(figure), figure.title, figure.beside ?? ""].join("\n");
+  return [...Map.groupBy(passes.flat(), name).values()].map((same) => {
+    const [best] = same.toSorted((a, b) => a.fastest - b.fastest);
+    if (same.length === 1) return best!;
+    const medians = same.map(({ median }) => median);
+    return { ...best!, drift: Math.max(...medians) / Math.min(...medians) };
+  });
 }

@@ -109,3 +109,37 @@ export async function measureFirstOwnTime(
     ),
   ];
 }
+
+/** Sizes of the first copies. Where they are only to show that they run, it is the smallest. */
+const COPIES = [["1 MiB", 2 ** 20], ["64 MiB", 2 ** 26], ["256 MiB", 2 ** 28]] as const;
+
+/**
+ * Measures the first copies between an array and the device.
+ *
+ * @param processes How many processes of each size.
+ * @param env Their environment variables in addition to those of this process.
+ */
+export async function measureFirstCopies(
+  processes: number,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Figure[]> {
+  const sizes = env.GRIDSTRIDE_BENCH === "quick" ? COPIES.slice(0, 1) : COPIES;
+  const figures: Figure[] = [];
+  for (const [size, bytes] of sizes) {
+    const samples: { readonly up: number; readonly down: number }[] = [];
+    for (let i = 0; i < processes; i++) {
+      samples.push(await runBenchProgram("first_copies", { args: [String(bytes)], env }));
+    }
+    const named = {
+      area: "copy",
+      group: `first copies of a process, ${size}`,
+      baseline: false,
+      bytes,
+    };
+    figures.push(
+      figureOf({ ...named, title: "from an array" }, samples.map(({ up }) => up)),
+      figureOf({ ...named, title: "await copyTo() an array" }, samples.map(({ down }) => down)),
+    );
+  }
+  return figures;
+}

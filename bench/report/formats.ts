@@ -6,6 +6,15 @@
 
 import type { ComparedFigure } from "./figure.ts";
 
+const UNITS = ["B", "KiB", "MiB", "GiB"] as const;
+
+/** A size in the largest binary unit that divides it. */
+export function exactBytes(bytes: number): string {
+  let unit = 0;
+  while (unit < UNITS.length - 1 && bytes > 0 && bytes % 1024 ** (unit + 1) === 0) unit++;
+  return `${bytes / 1024 ** unit} ${UNITS[unit]}`;
+}
+
 /** A duration with three digits and the unit that fits it. */
 export function formatDuration(nanoseconds: number): string {
   const units = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]] as const;
@@ -20,14 +29,18 @@ export function formatBandwidth(bytesPerSecond: number): string {
     : `${formatNumber(bytesPerSecond / 1e9)} GB/s`;
 }
 
-/** The bandwidth of a figure, and its operations per second with their share of the data sheet's. */
-export function formatRates({ bytesPerSecond, operationsPerSecond, peak }: ComparedFigure): string {
+/** Operations per second with three digits in decimal units. */
+export function formatOperations(perSecond: number): string {
+  return perSecond >= 1e12
+    ? `${formatNumber(perSecond / 1e12)} Top/s`
+    : `${formatNumber(perSecond / 1e9)} Gop/s`;
+}
+
+/** The bandwidth of a figure, and its operations per second. */
+export function formatRates({ bytesPerSecond, operationsPerSecond }: ComparedFigure): string {
   return [
     ...(bytesPerSecond === null ? [] : [formatBandwidth(bytesPerSecond)]),
-    ...(operationsPerSecond === null ? [] : [`${formatNumber(operationsPerSecond / 1e9)} Gop/s`]),
-    ...(operationsPerSecond === null || peak === undefined
-      ? []
-      : [`${formatPercent(operationsPerSecond / peak)} of the data sheet`]),
+    ...(operationsPerSecond === null ? [] : [formatOperations(operationsPerSecond)]),
   ].join(", ");
 }
 

@@ -2,15 +2,14 @@
  * The goals of kernels from source and their measured values.
  *
  * Other work on the machine only adds to a time, and most to short ones. The fastest sample is
- * therefore compared with a goal. Peers report the third quartile only, and are compared by that.
+ * therefore compared with a goal.
  *
  * @module
  */
 
 import { COMPILE_TITLES } from "./compile_times.ts";
-import type { Figure } from "./figure.ts";
+import { type Figure, peersOf } from "./figure.ts";
 import { type GoalOutcome, ratioGoal, speedGoal, timeGoal } from "./goals.ts";
-import type { Peer } from "./peers.ts";
 
 /** What TypeScript may add to the native call of a launch, in nanoseconds. */
 const OWN_NANOSECONDS = 60;
@@ -41,13 +40,11 @@ type Find = (area: string, group: string, title: string) => Figure | undefined;
 /**
  * Compares figures with the goals; empty where nothing of it was measured.
  *
- * @param figures All figures of a run.
- * @param peers What other libraries took in the same run.
+ * @param figures All figures of a run, those of other libraries too.
  * @param kind The device that was measured.
  */
 export function kernelGoals(
   figures: readonly Figure[],
-  peers: readonly Peer[],
   kind: "cuda" | "host",
 ): GoalOutcome[] {
   const find: Find = (area, group, title) =>
@@ -56,7 +53,7 @@ export function kernelGoals(
     );
   return [
     ...ownTimeGoals(find),
-    ...(kind === "cuda" ? launchGoals(find, peers) : []),
+    ...(kind === "cuda" ? launchGoals(find, figures) : []),
     ...compileGoals(find, kind),
     ...checkGoals(figures),
   ];
@@ -76,19 +73,15 @@ function ownTimeGoals(find: Find): GoalOutcome[] {
   });
 }
 
-function launchGoals(find: Find, peers: readonly Peer[]): GoalOutcome[] {
+function launchGoals(find: Find, figures: readonly Figure[]): GoalOutcome[] {
   const ours = find("launch", LAUNCH_GROUP, "kernel.launch()");
   const loop = find("launch", LAUNCH_GROUP, "C loop");
   if (ours === undefined || loop === undefined) return [];
   return [
     ratioGoal("a launch by one in a C loop", ours.fastest / loop.fastest, AGAINST_C),
-    ...peers.flatMap(({ name, nanoseconds }) => {
-      const theirs = nanoseconds["launch axpy"];
-      if (theirs === undefined) return [];
-      return [
-        speedGoal(`a launch by ${name}`, theirs, ours.nanoseconds, FASTER_THAN[name] ?? null),
-      ];
-    }),
+    ...peersOf(figures, ours).map(({ title, fastest }) =>
+      speedGoal(`a launch by ${title}`, fastest, ours.fastest, FASTER_THAN[title] ?? null)
+    ),
   ];
 }
 

@@ -5,9 +5,9 @@
  */
 
 import { formatTestSummary } from "../../.ci/test_summary.ts";
-import { exactBytes } from "./bench_name.ts";
-import { type ComparedFigure, groupFigures } from "./figure.ts";
+import { type ComparedFigure, groupFigures, peersOf } from "./figure.ts";
 import {
+  exactBytes,
   formatBandwidth,
   formatComparison,
   formatDuration,
@@ -15,7 +15,13 @@ import {
   formatPercent,
   formatRates,
 } from "./formats.ts";
-import type { GpuReport, MeasuredDevice } from "./gpu_report.ts";
+import type {
+  CheckFindings,
+  GpuReport,
+  LoadRange,
+  MeasuredDevice,
+  MeasureFindings,
+} from "./gpu_report.ts";
 import { formatReached, type GoalOutcome } from "./goals.ts";
 
 /** A Markdown table; all columns but the first are aligned to the right where `numeric` is set. */
@@ -30,30 +36,39 @@ function table(
   return [line(header), line(rule), ...rows.map(line), ""];
 }
 
-/** The span of some samples: `1950–1980`. */
-function span(samples: readonly number[]): string {
-  if (samples.length === 0) return "not sampled";
-  const [least, most] = [Math.min(...samples), Math.max(...samples)];
+/** A range: `1950–1980`. */
+function span([least, most]: readonly [number, number]): string {
   return least === most ? `${most}` : `${least}–${most}`;
 }
 
 function deviceFacts(device: MeasuredDevice): string[][] {
-  const { name, computeCapability, multiprocessorCount, totalMemory, peakBandwidth } = device;
+  const { name, computeCapability, multiprocessorCount, totalMemory } = device;
   const memory = `${formatNumber(totalMemory / 2 ** 30)} GiB`;
+  return [[
+    "Device",
+    `${name}, compute capability ${computeCapability}, ${multiprocessorCount} ` +
+    `multiprocessors, ${memory}`,
+  ]];
+}
+
+function loadFacts({ sm, memory, power }: LoadRange, powerLimit: string): string[][] {
   return [
-    [
-      "Device",
-      `${name}, compute capability ${computeCapability}, ${multiprocessorCount} ` +
-      `multiprocessors, ${memory}`,
-    ],
-    ...(peakBandwidth === null
-      ? []
-      : [["Memory bandwidth by data sheet", formatBandwidth(peakBandwidth)]]),
+    ["Clocks during the benchmarks", `SM ${span(sm)} MHz, memory ${span(memory)} MHz`],
+    ["Power during the benchmarks", `${span(power)} W of ${powerLimit}`],
   ];
 }
 
+function peakFacts({ peaks }: MeasureFindings): string[][] {
+  if (peaks === null) return [];
+  const { source, bandwidth, operations } = peaks;
+  const rates = Object.entries(operations).filter(([, rate]) => rate !== null)
+    .map(([format, rate]) => `${format} ${formatNumber(rate! / 1e12)}`);
+  const memory = bandwidth === null ? [] : [formatBandwidth(bandwidth)];
+  return [[`Peaks by ${source}`, [...memory, `Top/s: ${rates.join(", ")}`].join("; ")]];
+}
+
 function facts(report: GpuReport): string[][] {
-  const { device, gpu, load, machine } = report;
+  const { device, gpu, machine, measure, finished } = report;
   return [
     ...(device === null ? [] : deviceFacts(device)),
     ...(gpu === null ? [] : [
@@ -63,131 +78,178 @@ function facts(report: GpuReport): string[][] {
         `SM ${gpu.clocks.sm} of ${gpu.clocks.smMaximum}, memory ${gpu.clocks.memory}`,
       ],
     ]),
-    ...(gpu === null || load === null ? [] : [
-      ["Clocks during the benchmarks", `SM ${span(load.sm)} MHz, memory ${span(load.memory)} MHz`],
-      ["Power during the benchmarks", `${span(load.power)} W of ${gpu.powerLimit}`],
-    ]),
+    ...(measure?.load == null || gpu === null ? [] : loadFacts(measure.load, gpu.powerLimit)),
+    ...(measure === undefined ? [] : peakFacts(measure)),
     ["Host", `${machine.processor}, ${machine.processors} processors, ${machine.system}`],
     ["Deno", machine.deno],
     ["Date", report.date],
     ["Commit", report.commit],
-    ["Tests", report.tests === null ? "did not end" : formatTestSummary(report.tests)],
+    ...(finished ? [] : [["State", "**cut off, or still running**"]]),
   ];
 }
 
-function figureRow(figure: ComparedFigure, peakBandwidth: number | null): string[] {
-  const { bytes, bytesPerSecond } = figure;
+function checkSection({ files, ran, tests, failing }: CheckFindings): string[] {
   return [
-    figure.title,
-    formatDuration(figure.nanoseconds),
+    "## Tests",
+    "",
+    `${formatTestSummary(tests)} in ${ran} of ${files} files that use a device.`,
+    "",
+    ...(failing.length === 0 ? [] : table(
+      ["file", "", "alone", "tests"],
+      failing.map(({ file, outcome, alone, tests }) => [
+        file,
+        outcome,
+        alone ?? "not run again",
+        tests.join("; "),
+      ]),
+    )),
+  ];
+}
+
+function figureRow(figure: ComparedFigure, { peaks }: MeasureFindings): string[] {
+  const { bytes, bytesPerSecond, operationsPerSecond, arithmetic, clocks, drift } = figure;
+  const peak = arithmetic === undefined ? null : peaks?.operations[arithmetic] ?? null;
+  const bandwidth = figure.clock === "device" ? peaks?.bandwidth ?? null : null;
+  const share = operationsPerSecond !== null && peak !== null
+    ? operationsPerSecond / peak
+    : bytesPerSecond !== null && bandwidth !== null
+    ? bytesPerSecond / bandwidth
+    : null;
+  return [
+    figure.library === undefined
+      ? figure.title
+      : `${figure.title} ${figure.library.version}, beside ${figure.beside}`,
+    formatDuration(figure.median),
     formatDuration(figure.fastest),
-    String(figure.samples),
+    figure.dropped === 0 ? `${figure.samples}` : `${figure.samples} (${figure.dropped} dropped)`,
+    figure.host === null ? "" : formatDuration(figure.host),
     bytes === null ? "" : exactBytes(bytes),
     formatRates(figure),
     formatComparison(figure),
-    bytesPerSecond === null || peakBandwidth === null
-      ? ""
-      : formatPercent(bytesPerSecond / peakBandwidth),
+    share === null ? "" : formatPercent(share),
+    clocks === undefined ? "" : span(clocks),
+    drift === undefined ? "" : `${formatNumber(drift)} ×`,
   ];
 }
 
-function figureTable(figures: readonly ComparedFigure[], report: GpuReport): string[] {
+const FIGURE_COLUMNS = [
+  "",
+  "median",
+  "fastest",
+  "samples",
+  "host",
+  "bytes",
+  "rate",
+  "to baseline",
+  "of peak",
+  "MHz",
+  "drift",
+];
+
+function figureTable(figures: readonly ComparedFigure[], findings: MeasureFindings): string[] {
   const [{ area, group }] = figures as [ComparedFigure];
-  // Only what stays on the device is bounded by its memory.
-  const peak = area === "kernel" ? report.device?.peakBandwidth ?? null : null;
-  const header = ["", "per call", "fastest", "samples", "bytes", "rate", "to baseline"];
-  const rows = figures.map((figure) => figureRow(figure, peak));
-  const columns = peak === null ? header.length : header.length + 1;
+  const rows = figures.map((figure) => figureRow(figure, findings));
+  // Columns without a value in this group are left out.
+  const used = FIGURE_COLUMNS.map((_, column) =>
+    column === 0 || rows.some((row) => row[column] !== "")
+  );
+  const keep = (cells: readonly string[]) => cells.filter((_, column) => used[column]);
+  return [`### ${area}: ${group}`, "", ...table(keep(FIGURE_COLUMNS), rows.map(keep), true)];
+}
+
+function peerSection({ figures, libraries, missing }: MeasureFindings): string[] {
+  const names = libraries.map(({ name }) => name);
+  const versions = libraries.map(({ name, version }) => `${name} ${version}`).join(", ");
+  const rows = figures.flatMap((ours) => {
+    const peers = ours.library === undefined ? peersOf(figures, ours) : [];
+    if (peers.length === 0) return [];
+    const speedup = (name: string) => {
+      const peer = peers.find(({ library }) => library!.name === name);
+      return peer === undefined ? "" : `${formatNumber(peer.fastest / ours.fastest)} ×`;
+    };
+    const subject = `${ours.group}: ${ours.title}`;
+    return [[subject, formatDuration(ours.fastest), ...names.map(speedup)]];
+  });
   return [
-    `### ${area}: ${group}`,
+    ...(rows.length === 0 ? [] : [
+      "## Other libraries",
+      "",
+      `The same work with the same numbers in ${versions}: their fastest sample by ours, above 1 where ` +
+      "we are faster.",
+      "",
+      ...table(["", "ours", ...names], rows, true),
+    ]),
+    ...(missing.length === 0
+      ? []
+      : ["## Missing", "", ...missing.map((reason) => `- ${reason}`), ""]),
+  ];
+}
+
+function goalTable(subject: string, goals: readonly GoalOutcome[]): string[] {
+  if (goals.length === 0) return [];
+  const rows = goals.map((goal) => [goal.name, goal.goal, goal.measured, formatReached(goal)]);
+  return [`### ${subject}`, "", ...table(["", "goal", "measured", ""], rows, true)];
+}
+
+function traceSection({ traces }: MeasureFindings): string[] {
+  if (traces.length === 0) return [];
+  return [
+    "## Traces",
+    "",
+    "Bytes reserved at most by the allocators of other libraries and by our models of them:",
     "",
     ...table(
-      [...header, "of data sheet"].slice(0, columns),
-      rows.map((row) => row.slice(0, columns)),
-      true,
+      ["trace", "policy", "version", "library", "model", ""],
+      traces.map(({ trace, policy, version, real, model, same }) => [
+        trace,
+        policy,
+        version,
+        String(real),
+        String(model),
+        same ? "same" : "**different**",
+      ]),
     ),
   ];
 }
 
-function peerSection({ peers, comparisons }: GpuReport): string[] {
-  if (peers === null) return [];
-  const names = peers.peers.map(({ name }) => name);
-  const versions = peers.peers.map(({ name, version }) => `${name} ${version}`).join(", ");
+function measureSections(findings: MeasureFindings): string[] {
+  const { figures, impossible, goals } = findings;
+  const goalTables = Object.entries(goals).flatMap(([subject, own]) => goalTable(subject, own));
   return [
-    "## Peers",
-    "",
-    ...(names.length === 0 ? [] : [
-      `The same work in ${versions}: their time by ours, above 1 where we are faster.`,
+    ...(impossible.length === 0 ? [] : [
+      "## Impossible",
       "",
-      ...table(
-        ["", "our time", ...names],
-        comparisons.map(({ name, nanoseconds, speedup }) => [
-          name,
-          formatDuration(nanoseconds),
-          ...names.map((peer) => peer in speedup ? `${formatNumber(speedup[peer]!)} ×` : ""),
-        ]),
-        true,
-      ),
-    ]),
-    ...peers.skipped.map((reason) => `- Not compared: ${reason}`),
-    ...(peers.skipped.length === 0 ? [] : [""]),
-  ];
-}
-
-function goalTable(heading: string, goals: readonly GoalOutcome[]): string[] {
-  if (goals.length === 0) return [];
-  const rows = goals.map((goal) => [goal.name, goal.goal, goal.measured, formatReached(goal)]);
-  return [heading, "", ...table(["", "goal", "measured", ""], rows, true)];
-}
-
-function kernelSection({ kernelGoals }: GpuReport): string[] {
-  return [
-    ...goalTable("## Kernels from source", kernelGoals),
-    ...(kernelGoals.length === 0
-      ? []
-      : ["Measured are the fastest samples; beside peers, what three quarters took at most.", ""]),
-  ];
-}
-
-function launchSection({ launchGoals }: GpuReport): string[] {
-  return [
-    ...goalTable("## Launch parameters", launchGoals),
-    ...(launchGoals.length === 0 ? [] : ["Measured are the fastest samples.", ""]),
-  ];
-}
-
-function tensorSection({ tensorGoals }: GpuReport): string[] {
-  return [
-    ...goalTable("## Tensors", tensorGoals),
-    ...(tensorGoals.length === 0 ? [] : ["Measured are the fastest samples.", ""]),
-  ];
-}
-
-function poolSection({ poolGoals, traces }: GpuReport): string[] {
-  return [
-    ...goalTable("## Memory pool", poolGoals),
-    ...(traces.length === 0 ? [] : [
-      "Bytes reserved at most by the peers' allocators and by our models of them:",
+      "These exceed the peaks, so they have not timed their work, and are not among the figures:",
       "",
-      ...table(
-        ["trace", "policy", "version", "peer", "model", ""],
-        traces.map(({ trace, policy, version, real, model, same }) => [
-          trace,
-          policy,
-          version,
-          String(real),
-          String(model),
-          same ? "same" : "**different**",
-        ]),
-      ),
+      ...impossible.map((reason) => `- ${reason}`),
+      "",
     ]),
+    ...(figures.length === 0 ? [] : [
+      "## Figures",
+      "",
+      "Times are per call: on the device by its events where the host's time of enqueueing is apart. " +
+      "Samples at less than 95 % of the highest clock are dropped. To baseline: bandwidth or operations " +
+      "in percent, or time. Drift: the medians of two passes.",
+      "",
+      ...groupFigures(figures).flatMap((group) => figureTable(group, findings)),
+    ]),
+    ...(goalTables.length === 0 ? [] : [
+      "## Goals",
+      "",
+      "Measured are the fastest samples; of the pool, medians.",
+      "",
+      ...goalTables,
+    ]),
+    ...peerSection(findings),
+    ...traceSection(findings),
   ];
 }
 
 /** The report as Markdown. */
 export function formatGpuReport(report: GpuReport): string {
+  const { check, measure } = report;
   return [
-    `# ${report.name}`,
+    `# ${report.name}: ${report.command}`,
     "",
     ...table(["", ""], facts(report)),
     "## Steps",
@@ -201,18 +263,7 @@ export function formatGpuReport(report: GpuReport): string {
         detail,
       ]),
     ),
-    ...(report.figures.length === 0 ? [] : [
-      "## Figures",
-      "",
-      "Per call: what three quarters of the samples took at most. To baseline: bandwidth or operations " +
-      "in percent, or time.",
-      "",
-      ...groupFigures(report.figures).flatMap((group) => figureTable(group, report)),
-    ]),
-    ...kernelSection(report),
-    ...launchSection(report),
-    ...tensorSection(report),
-    ...poolSection(report),
-    ...peerSection(report),
+    ...(check === undefined ? [] : checkSection(check)),
+    ...(measure === undefined ? [] : measureSections(measure)),
   ].join("\n");
 }

@@ -4,6 +4,8 @@
  * @module
  */
 
+import type { Sample } from "./figure.ts";
+
 /** The GPU that is measured. */
 export interface GpuDescription {
   /** Its marketing name. */
@@ -71,28 +73,102 @@ export function readGpuDescription(csv: string): GpuDescription {
   };
 }
 
-/** Clocks and power while something ran, one value per second. */
-export interface LoadSamples {
+/** Clocks and power at a time. */
+export interface ClockReading {
+  /** Milliseconds since 1970. */
+  readonly at: number;
   /** Megahertz of the multiprocessors. */
-  readonly sm: readonly number[];
+  readonly sm: number;
   /** Megahertz of the memory. */
-  readonly memory: readonly number[];
+  readonly memory: number;
   /** Watts. */
-  readonly power: readonly number[];
+  readonly power: number;
 }
 
-/** Prints what {@linkcode readLoadSamples} reads, once a second until it is ended. */
-export const WATCH_LOAD: readonly string[] = [
+/** Milliseconds between two readings. */
+const INTERVAL = 200;
+
+/** Prints what {@linkcode readClocks} reads, until it is ended. */
+export const WATCH_CLOCKS: readonly string[] = [
   "nvidia-smi",
-  "--query-gpu=clocks.sm,clocks.mem,power.draw",
+  "--query-gpu=timestamp,clocks.sm,clocks.mem,power.draw",
   "--format=csv,noheader,nounits",
-  "--loop=1",
+  `--loop-ms=${INTERVAL}`,
 ];
 
-/** Reads the lines of nvidia-smi that are whole and about its first GPU. */
-export function readLoadSamples(csv: string): LoadSamples {
-  const lines = csv.split("\n").map((line) => line.split(",").map(Number))
-    .filter((values) => values.length === 3 && values.every(Number.isFinite));
-  const column = (index: number) => lines.map((values) => values[index]!);
-  return { sm: column(0), memory: column(1), power: column(2) };
+/** A time of this machine, as nvidia-smi prints it: `2030/01/31 23:59:59.123`. */
+const TIME = /^(\d+)\/(\d+)\/(\d+) (\d+):(\d+):(\d+)\.(\d+)$/;
+
+/** Reads the lines of nvidia-smi that are whole; others are cut off, or lack a figure. */
+export function readClocks(csv: string): ClockReading[] {
+  return csv.split("\n").flatMap((line) => {
+    const [time = "", ...figures] = line.split(",").map((cell) => cell.trim());
+    const [, ...parts] = TIME.exec(time) ?? [];
+    const [year, month, day, hour, minute, second, millisecond] = parts.map(Number);
+    const [sm, memory, power] = figures.map(Number);
+    if (year === undefined || figures.length !== 3 || ![sm, memory, power].every(Number.isFinite)) {
+      return [];
+    }
+    const date = new Date(year, month! - 1, day, hour, minute, second, millisecond);
+    return [{ at: date.getTime(), sm: sm!, memory: memory!, power: power! }];
+  });
+}
+
+/** The least share of the highest clock at which a sample counts. */
+const LEAST_CLOCK = 0.95;
+
+/** The time of a sample. */
+type Timed = Pick<Sample, "begin" | "end">;
+
+/** The reading nearest to the middle of a sample; undefined if none is near. */
+function nearest(
+  readings: readonly ClockReading[],
+  { begin, end }: Timed,
+): ClockReading | undefined {
+  const middle = (begin + end) / 2;
+  // Readings are in order: the first one after the middle, and the one before it.
+  let [low, high] = [0, readings.length];
+  while (low < high) {
+    const half = (low + high) >> 1;
+    if (readings[half]!.at < middle) low = half + 1;
+    else high = half;
+  }
+  const distance = ({ at }: ClockReading) => Math.abs(at - middle);
+  const [first] = [readings[low - 1], readings[low]].filter((it) => it !== undefined)
+    .toSorted((one, other) => distance(one) - distance(other));
+  return first !== undefined && distance(first) <= INTERVAL + (end - begin) / 2 ? first : undefined;
+}
+
+/**
+ * The highest clock of the multiprocessors while some work ran; undefined if there is no reading of that
+ * time.
+ */
+export function highestClock(
+  readings: readonly ClockReading[],
+  samples: readonly Timed[],
+): number | undefined {
+  const clocks = samples.flatMap((sample) => nearest(readings, sample)?.sm ?? []);
+  return clocks.length === 0 ? undefined : Math.max(...clocks);
+}
+
+/**
+ * Drops the samples during which the multiprocessors had less than 95 % of a clock. A sample of which
+ * there is no reading counts.
+ *
+ * @returns The others, and their clocks at least and at most; undefined without readings.
+ */
+export function dropSlowSamples<S extends Timed>(
+  samples: readonly S[],
+  readings: readonly ClockReading[],
+  highest: number | undefined,
+): { readonly samples: S[]; readonly clocks: readonly [number, number] | undefined } {
+  const known = samples.map((sample) => [sample, nearest(readings, sample)?.sm] as const)
+    .filter(([, clock]) =>
+      clock === undefined || highest === undefined || clock >= LEAST_CLOCK * highest
+    );
+  const clocks = known.flatMap(([, clock]) => clock ?? []);
+  return {
+    samples: known.map(([sample]) => sample),
+    clocks: clocks.length === 0 ? undefined : [Math.min(...clocks), Math.max(...clocks)],
+  };
 }

@@ -4,10 +4,9 @@
  * @module
  */
 
-import type { Figure } from "./figure.ts";
+import { type Figure, peersOf } from "./figure.ts";
 import { formatDuration } from "./formats.ts";
 import { type GoalOutcome, speedGoal, timeGoal } from "./goals.ts";
-import type { Peer } from "./peers.ts";
 
 const AREA = "pool";
 const OURS = "allocate() and free()";
@@ -26,13 +25,9 @@ const FASTER_THAN_DEVICE = 20;
 /**
  * Compares figures with the goals; empty where the pool was not measured.
  *
- * @param figures All figures of a run.
- * @param peers What other libraries took in the same run.
+ * @param figures All figures of a run, those of other libraries too.
  */
-export function poolGoals(
-  figures: readonly Figure[],
-  peers: readonly Peer[],
-): GoalOutcome[] {
+export function poolGoals(figures: readonly Figure[]): GoalOutcome[] {
   const measured = figures.filter(({ area }) => area === AREA);
   const find = (group: string, title: string) =>
     measured.find((figure) => figure.group.startsWith(group) && figure.title === title);
@@ -41,7 +36,7 @@ export function poolGoals(
     ...measured.filter(({ group, title }) => group.startsWith("free one of") && title === OURS)
       .flatMap((figure) => randomGoals(figure, find)),
     ...PAIR_SIZES.flatMap((size) => deviceGoals(size, find)),
-    ...PAIR_SIZES.flatMap((size) => peerGoals(size, find, peers)),
+    ...PAIR_SIZES.flatMap((size) => peerGoals(size, find, measured)),
   ];
 }
 
@@ -53,10 +48,10 @@ function pairGoals(size: string, find: Find): GoalOutcome[] {
   const malloc = find(group, MALLOC);
   if (ours === undefined) return [];
   return [
-    timeGoal(`allocate and free ${size}`, ours.nanoseconds, PAIR_NANOSECONDS),
+    timeGoal(`allocate and free ${size}`, ours.median, PAIR_NANOSECONDS),
     ...(malloc === undefined
       ? []
-      : [speedGoal("malloc() and free() by that", malloc.nanoseconds, ours.nanoseconds, null)]),
+      : [speedGoal("malloc() and free() by that", malloc.median, ours.median, null)]),
   ];
 }
 
@@ -65,11 +60,11 @@ function randomGoals(ours: Figure, find: Find): GoalOutcome[] {
   return [
     // More live blocks than caches hold are for comparison.
     ours.group.includes("1 000 live")
-      ? timeGoal(ours.group, ours.nanoseconds, RANDOM_NANOSECONDS)
-      : { name: ours.group, goal: "", measured: formatDuration(ours.nanoseconds), reached: null },
+      ? timeGoal(ours.group, ours.median, RANDOM_NANOSECONDS)
+      : { name: ours.group, goal: "", measured: formatDuration(ours.median), reached: null },
     ...(malloc === undefined
       ? []
-      : [speedGoal("malloc() and free() by that", malloc.nanoseconds, ours.nanoseconds, null)]),
+      : [speedGoal("malloc() and free() by that", malloc.median, ours.median, null)]),
   ];
 }
 
@@ -84,17 +79,14 @@ function deviceGoals(size: string, find: Find): GoalOutcome[] {
     const ours = find(group, OURS);
     const device = find(group, "gs_memory_allocate and gs_memory_free in C");
     if (ours === undefined || device === undefined) return [];
-    return [speedGoal(`${name}, ${size}`, device.nanoseconds, ours.nanoseconds, least)];
+    return [speedGoal(`${name}, ${size}`, device.median, ours.median, least)];
   });
 }
 
-function peerGoals(size: string, find: Find, peers: readonly Peer[]): GoalOutcome[] {
+function peerGoals(size: string, find: Find, measured: readonly Figure[]): GoalOutcome[] {
   const ours = find(`allocate and free ${size}`, OURS);
   if (ours === undefined) return [];
-  return peers.flatMap(({ name, nanoseconds }) => {
-    const theirs = nanoseconds[`allocate ${size}`];
-    return theirs === undefined
-      ? []
-      : [speedGoal(`${name}, ${size}`, theirs, ours.nanoseconds, FASTER_THAN_PEERS)];
-  });
+  return peersOf(measured, ours).map(({ title, median }) =>
+    speedGoal(`${title}, ${size}`, median, ours.median, FASTER_THAN_PEERS)
+  );
 }

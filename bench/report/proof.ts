@@ -6,7 +6,7 @@
 
 import type { StepOutcome } from "./gpu_report.ts";
 
-/** What a step found. */
+/** The findings of a step. */
 export interface StepResult {
   /** Whether there was anything to run it on. */
   readonly status: "passed" | "skipped";
@@ -18,7 +18,7 @@ export interface StepResult {
 export interface ProofStep {
   /** Its name. */
   readonly name: string;
-  /** Milliseconds that the steps before it must leave over. */
+  /** Milliseconds that the stages before it must leave over. */
   readonly reserve: number;
   /**
    * Does it.
@@ -29,29 +29,46 @@ export interface ProofStep {
   run(limit: number): Promise<StepResult>;
 }
 
-/** The time limit of a step: the remaining time without the reserves of the later steps. */
-export function stepLimit(steps: readonly ProofStep[], index: number, left: number): number {
-  const reserved = steps.slice(index + 1).reduce((sum, { reserve }) => sum + reserve, 0);
+/** A step, or steps that run at the same time. */
+export type ProofStage = ProofStep | readonly ProofStep[];
+
+const stepsOf = (stage: ProofStage) => "run" in stage ? [stage] : stage;
+
+/** The time limit of a stage: the remaining time without the reserves of the later ones. */
+export function stageLimit(stages: readonly ProofStage[], index: number, left: number): number {
+  const reserved = stages.slice(index + 1).reduce(
+    (sum, stage) => sum + Math.max(...stepsOf(stage).map(({ reserve }) => reserve)),
+    0,
+  );
   return Math.max(1, left - reserved);
 }
 
 /**
- * Runs the steps in order and says what became of each.
+ * Runs the stages in order.
  *
- * @param total How many milliseconds they may take together.
+ * @param total Milliseconds they may take together.
+ * @param onEnd Called with the outcome of each step when it ends.
  */
-export async function runSteps(
-  steps: readonly ProofStep[],
+export async function runStages(
+  stages: readonly ProofStage[],
   total: number,
-): Promise<StepOutcome[]> {
+  onEnd: (outcome: StepOutcome) => void,
+): Promise<void> {
   const begin = performance.now();
-  const outcomes: StepOutcome[] = [];
-  for (const [index, step] of steps.entries()) {
-    const start = performance.now();
-    const result = await runStep(step, stepLimit(steps, index, total - (start - begin)));
-    outcomes.push({ name: step.name, seconds: (performance.now() - start) / 1000, ...result });
+  for (const [index, stage] of stages.entries()) {
+    const limit = stageLimit(stages, index, total - (performance.now() - begin));
+    await Promise.all(
+      stepsOf(stage).map(async (step) => {
+        console.error(`== ${step.name}`);
+        const start = performance.now();
+        const result = await runStep(step, limit);
+        const seconds = (performance.now() - start) / 1000;
+        const status = result.status === "failed" ? "FAILED" : result.status;
+        console.error(`== ${step.name}: ${status}, ${seconds.toFixed(1)} s: ${result.detail}`);
+        onEnd({ name: step.name, seconds, ...result });
+      }),
+    );
   }
-  return outcomes;
 }
 
 async function runStep(
@@ -59,13 +76,9 @@ async function runStep(
   limit: number,
 ): Promise<Pick<StepOutcome, "status" | "detail">> {
   try {
-    const result = await step.run(limit);
-    if (result.status === "skipped") console.error(`\n== ${step.name}: skipped: ${result.detail}`);
-    return result;
+    return await step.run(limit);
   } catch (error) {
     // Whatever went wrong is the step's failure: the report is written all the same.
-    const detail = error instanceof Error ? error.message : String(error);
-    console.error(`\n== ${step.name}: FAILED: ${detail}`);
-    return { status: "failed", detail };
+    return { status: "failed", detail: error instanceof Error ? error.message : String(error) };
   }
 }

@@ -5,14 +5,23 @@
  * @module
  */
 
-import { type Figure, figureOf } from "./figure.ts";
+import { type Figure, figureOf, peersOf } from "./figure.ts";
 import { formatNumber } from "./formats.ts";
 import { type GoalOutcome, timeGoal } from "./goals.ts";
-import { GPU_TENSOR_POWER, type Peer, TENSOR_POWERS } from "./peers.ts";
 import { runBenchProgram } from "./program.ts";
 
 const AREA = "tensor";
-const GROUP = (power: number) => `tensors of 2^${power} float32`;
+/** The elements of tensors on the host device, as powers of two. */
+export const TENSOR_POWERS: readonly number[] = [16, 18, 20, 22, 24];
+/** The elements on a GPU, likewise. */
+export const TENSOR_POWERS_ON_GPU: readonly number[] = [26, 20];
+const GPU_TENSOR_POWER = 26;
+
+/** The group of the benchmarks of a size. */
+export function tensorGroup(power: number, dtype = "float32"): string {
+  return `tensors of 2^${power} ${dtype}`;
+}
+
 /** What a peer may be faster at any size, and on average of all sizes. */
 const LEAST = 0.8;
 const LEAST_MEAN = 1;
@@ -36,13 +45,14 @@ const LEAST_ON_GPU = 1.05;
 /**
  * Compares figures with the goals; empty where nothing of it was measured.
  *
- * @param figures All figures of a run.
- * @param peers What other libraries took in the same run.
+ * @param figures All figures of a run, those of other libraries too.
  */
-export function tensorGoals(figures: readonly Figure[], peers: readonly Peer[]): GoalOutcome[] {
+export function tensorGoals(figures: readonly Figure[]): GoalOutcome[] {
   const measured = figures.filter(({ area }) => area === AREA);
   const find = (group: string, title: string) =>
     measured.find((figure) => figure.group === group && figure.title === title);
+  const peers = (ours: Figure) => peersOf(measured, ours);
+  const numpy = (ours: Figure) => peers(ours).filter(({ library }) => library?.name === "NumPy");
   return [
     ...[...WORK, ...ROW_WORK].flatMap((title) => peerGoals(title, find, peers)),
     ...ROW_WORK.flatMap((title) =>
@@ -50,7 +60,7 @@ export function tensorGoals(figures: readonly Figure[], peers: readonly Peer[]):
         speedup(`${title} by the fastest peer, 256 MiB`, it.speedup, LEAST_ON_GPU)
       )
     ),
-    ...chainGoals(find, peers.filter(({ name }) => name === "NumPy")),
+    ...chainGoals(find, numpy),
     ...[...WORK, CHAIN].flatMap((title) => copyGoals(title, find)),
     ...ownTimeGoals(find),
     ...[[COMPILED, COMPILED_NANOSECONDS], [CACHED, CACHED_NANOSECONDS]].flatMap(([title, most]) =>
@@ -61,18 +71,19 @@ export function tensorGoals(figures: readonly Figure[], peers: readonly Peer[]):
 }
 
 type Find = (group: string, title: string) => Figure | undefined;
+type FindPeers = (ours: Figure) => readonly Figure[];
 
 /** Each size with the time of the fastest peer by ours. */
-function speedups(title: string, find: Find, peers: readonly Peer[], powers = TENSOR_POWERS) {
+function speedups(title: string, find: Find, peers: FindPeers, powers = TENSOR_POWERS) {
   return powers.flatMap((power) => {
-    const ours = find(GROUP(power), title)?.fastest;
-    const times = peers.map((peer) => peer.fastest?.[`tensor ${title} 2^${power}`] ?? Infinity);
-    const theirs = Math.min(...times);
-    return ours === undefined || theirs === Infinity ? [] : [{ power, speedup: theirs / ours }];
+    const ours = find(tensorGroup(power), title);
+    if (ours === undefined) return [];
+    const theirs = Math.min(...peers(ours).map(({ fastest }) => fastest));
+    return theirs === Infinity ? [] : [{ power, speedup: theirs / ours.fastest }];
   });
 }
 
-function peerGoals(title: string, find: Find, peers: readonly Peer[]): GoalOutcome[] {
+function peerGoals(title: string, find: Find, peers: FindPeers): GoalOutcome[] {
   const all = speedups(title, find, peers);
   if (all.length === 0) return [];
   const worst = all.reduce((least, it) => it.speedup < least.speedup ? it : least);
@@ -84,7 +95,7 @@ function peerGoals(title: string, find: Find, peers: readonly Peer[]): GoalOutco
   ];
 }
 
-function chainGoals(find: Find, peers: readonly Peer[]): GoalOutcome[] {
+function chainGoals(find: Find, peers: FindPeers): GoalOutcome[] {
   const all = speedups(CHAIN, find, peers);
   return all.map((it) =>
     speedup(`five fused operations by NumPy, 2^${it.power}`, it.speedup, LEAST_CHAIN)
@@ -103,8 +114,8 @@ function speedup(name: string, measured: number, least: number): GoalOutcome {
 /** Where buffers of 256 MiB were measured, which is on GPUs, a copy is the limit. */
 function copyGoals(title: string, find: Find): GoalOutcome[] {
   const [ours, copy] = [
-    find(GROUP(GPU_TENSOR_POWER), title),
-    find(GROUP(GPU_TENSOR_POWER), "copy"),
+    find(tensorGroup(GPU_TENSOR_POWER), title),
+    find(tensorGroup(GPU_TENSOR_POWER), "copy"),
   ];
   if (ours === undefined || copy === undefined) return [];
   const share = (ours.bytes! / ours.fastest) / (copy.bytes! / copy.fastest);

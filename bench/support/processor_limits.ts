@@ -4,11 +4,9 @@
  * @module
  */
 
-import { peakThroughput } from "../../mod.ts";
-import type { DType } from "../../src/memory/dtype.ts";
 import { compiledSource } from "./compiled_source.ts";
 import { device, ON_GPU } from "./bench_device.ts";
-import { measure, scaled } from "./measure.ts";
+import { measure, measureOnDevice, scaled } from "./measure.ts";
 
 const SYMBOLS = {
   bench_product_lanes: { parameters: ["i32"], result: "i32" },
@@ -49,27 +47,25 @@ export function measureProducts(group: string, dtype: keyof typeof ELEMENT_BYTES
   return true;
 }
 
-/** The peak of a GPU's products by its data sheet, as an option of a benchmark; nothing on the host device. */
-export function peakOf(dtype: DType): { readonly peak?: number } {
-  if (!ON_GPU) return {};
-  const { operations, tensorOperations } = peakThroughput(device.info);
-  const find = (peaks: Readonly<Record<string, number | null>>) => peaks[dtype] ?? undefined;
-  const peak = find(tensorOperations) ?? find(operations);
-  return peak === undefined ? {} : { peak: Math.round(peak) };
-}
-
-/** Declares the baseline of a group: a read of memory on all processors, or a copy on a GPU. */
-export function measureRead(group: string, bytes: number): void {
-  const buffer = device.allocate("uint8", bytes, { fill: 1 });
+/**
+ * Declares the baseline of a group: a read of memory on all processors, or a copy on a GPU.
+ *
+ * @param copies How many pieces of memory are read in turn.
+ */
+export function measureRead(group: string, bytes: number, copies = 1): void {
+  const buffers = Array.from(
+    { length: copies },
+    () => device.allocate("uint8", bytes, { fill: 1 }),
+  );
+  const next = (call: number) => buffers[call % copies]!;
   if (symbols !== undefined) {
+    let call = 0;
     measure("read", { group, baseline: true, bytes }, () => {
-      requireSuccess(symbols.bench_read(threads, buffer.address, bytes));
+      requireSuccess(symbols.bench_read(threads, next(call++).address, bytes));
     });
     return;
   }
   const copy = device.allocate("uint8", bytes);
-  measure("copy", { group, baseline: true, bytes: 2 * bytes }, () => {
-    copy.copyFrom(buffer);
-    device.stream.doneSync();
-  });
+  const options = { group, baseline: true, bytes: 2 * bytes, footprint: (copies + 1) * bytes };
+  measureOnDevice("copy", options, (call) => copy.copyFrom(next(call)));
 }

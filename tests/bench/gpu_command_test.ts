@@ -1,9 +1,9 @@
-// `deno task gpu` on the host device, with small problems.
+// `deno task gpu` on the host device. `.ci/run` measures all areas in this way.
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import type { GpuReport } from "../../bench/report/gpu_report.ts";
-import { SHARED_WORK } from "../../bench/report/peers.ts";
 import { runFile, type SubprocessResult } from "../support/subprocess.ts";
+import { TemporaryDirectory } from "../support/temporary_file.ts";
 
 /** Replaces compute-sanitizer: a memory check runs the program and passes; a race check fails. */
 const SANITIZER = `#!/bin/sh
@@ -16,87 +16,101 @@ while [ "\${1#--}" != "$1" ]; do shift; done
 echo "========= ERROR SUMMARY: 0 errors"
 `;
 
-interface DryRun extends SubprocessResult {
+/** Replaces nvidia-smi: the clock of the multiprocessors is always the same. */
+const NVIDIA_SMI = `#!/bin/sh
+while :; do
+  date '+%Y/%m/%d %H:%M:%S.%N, 1980, 3201, 612.07' | sed 's/\\(\\.[0-9][0-9][0-9]\\)[0-9]*/\\1/'
+  sleep 0.05
+done
+`;
+
+interface HostRun extends SubprocessResult {
   readonly report: GpuReport;
   readonly page: string;
 }
 
-/** Runs `deno task gpu --dry` with the replaced compute-sanitizer. */
-async function dryRun(...args: string[]): Promise<DryRun> {
-  const directory = await Deno.makeTempDir();
-  try {
-    const program = `${directory}/cuda/bin/compute-sanitizer`;
-    await Deno.mkdir(`${directory}/cuda/bin`, { recursive: true });
-    await Deno.writeTextFile(program, SANITIZER, { mode: 0o755 });
-    const result = await runFile(".ci/gpu.ts", {
-      args: ["--dry", "--device", "host", "--output", `${directory}/results`, ...args],
-      environment: { CUDA_HOME: `${directory}/cuda` },
-      limit: 120_000,
-    });
-    const files = [...Deno.readDirSync(`${directory}/results`)].map(({ name }) => name).sort();
-    assertEquals(files, ["host-device.json", "host-device.md"]);
-    const read = (name: string) => Deno.readTextFileSync(`${directory}/results/${name}`);
-    return { ...result, report: JSON.parse(read(files[0]!)), page: read(files[1]!) };
-  } finally {
-    await Deno.remove(directory, { recursive: true });
-  }
-}
-
-Deno.test("deno task gpu --dry runs every step and writes a report", async () => {
-  const { code, report, page, stdout, stderr } = await dryRun("--commit", "0123abc");
-  const outcomes = Object.fromEntries(report.steps.map((step) => [step.name, step]));
-  const status = (name: string) => outcomes[name]?.status;
-  const passed = ["device", "tests", "examples", "memory check of the kernels", "benchmarks"];
-  for (const name of passed) assertEquals(status(name), "passed", stderr);
-  // A dry run builds nothing, and the host device has no peers.
-  for (const name of ["build", "peers"]) assertEquals(status(name), "skipped", stderr);
-
-  const memory = outcomes["memory check of the kernels"]!.detail;
-  assertMatch(memory, /^\d+ passed, 0 failed on host:0; ERROR SUMMARY: 0 errors$/);
-  assertEquals(status("race check of the kernels"), "failed");
-  assertStringIncludes(outcomes["race check of the kernels"]!.detail, "exit status 99");
-  assertEquals(code, 1);
-
-  assertEquals(stdout.trim(), page.trim());
-  assertStringIncludes(page, "| race check of the kernels | **failed** |");
-  assert(report.tests!.passed > 0);
-  assertEquals(report.tests!.failed, 0);
-  assertEquals([report.device?.kind, report.gpu, report.commit], ["host", null, "0123abc"]);
-  assertFigures(report);
-  const goals = [...report.kernelGoals, ...report.launchGoals].map(({ name }) => name);
-  assertEquals(goals.length, 8, goals.join());
-});
-
-/** Every benchmark has a figure, and so has all work that peers share. */
-function assertFigures({ figures }: GpuReport): void {
-  const areas = [...new Set(figures.map(({ area }) => area))].sort();
-  const expected = "attention cache compile copy ffi kernel launch matmul memory occupancy " +
-    "overhead plan pool replay stream tensor ternary upload upstream";
-  assertEquals(areas.join(" "), expected);
-  const unlikely = figures.filter(({ nanoseconds, fastest }) =>
-    !(fastest > 0 && nanoseconds >= fastest && nanoseconds < 10e9)
-  );
-  assertEquals(unlikely, []);
-  // Only GPUs take 256 MiB.
-  const missing = SHARED_WORK.filter(({ area, group, title }) =>
-    area !== "copy" && !group.startsWith("tensors of 2^26") &&
-    !figures.some((figure) =>
-      figure.area === area && figure.group.startsWith(group) && figure.title === title
-    )
-  );
-  assertEquals(missing, []);
-}
-
-Deno.test("deno task gpu fails when there is no GPU", async () => {
-  const { code, stdout, stderr } = await runFile(".ci/gpu.ts", {
-    environment: { PATH: "/nonexistent" },
+/** Runs a command of `deno task gpu` on the host device, with the replaced programs. */
+async function hostRun(command: "check" | "measure", ...args: string[]): Promise<HostRun> {
+  const programs = { "cuda/bin/compute-sanitizer": SANITIZER, "bin/nvidia-smi": NVIDIA_SMI };
+  using folder = TemporaryDirectory.of(programs);
+  for (const name of Object.keys(programs)) Deno.chmodSync(`${folder.path}/${name}`, 0o755);
+  const results = `${folder.path}/results`;
+  const result = await runFile(".ci/gpu.ts", {
+    args: [command, "--host", "--output", results, "--commit", "0123abc", ...args],
+    environment: {
+      CUDA_HOME: `${folder.path}/cuda`,
+      PATH: `${folder.path}/bin:${Deno.env.get("PATH")}`,
+    },
+    limit: 180_000,
   });
-  assertEquals([code, stdout], [1, ""]);
-  assertMatch(stderr, /^Nothing was proved on a GPU: there is no nvidia-smi[^\n]*\n$/);
+  const names = [...Deno.readDirSync(results)].map(({ name }) => name).sort();
+  const path = `${results}/host-device-${command}`;
+  const expected = ["json", "log", "md"].map((suffix) => `host-device-${command}.${suffix}`);
+  assertEquals(names, expected, result.stderr);
+  const [json, page] = ["json", "md"].map((suffix) => Deno.readTextFileSync(`${path}.${suffix}`));
+  return { ...result, report: JSON.parse(json!), page: page! };
+}
+
+const outcomes = ({ steps }: GpuReport) =>
+  Object.fromEntries(steps.map(({ name, status }) => [name, status]));
+
+Deno.test("deno task gpu check --host runs every step and writes a report", async () => {
+  const { code, report, page, stdout, stderr } = await hostRun("check", "--only", "tests/stream/");
+  assertEquals(
+    outcomes(report),
+    {
+      "build": "skipped",
+      "device": "passed",
+      "tests that may hang": "passed",
+      "tests": "passed",
+      "validate": "passed",
+      "memory check": "passed",
+      "race check": "failed",
+      "failing tests again, alone": "skipped",
+    },
+    stderr,
+  );
+  assertEquals(code, 1);
+  const detail = (name: string) => report.steps.find((step) => step.name === name)!.detail;
+  assertMatch(detail("memory check"), /^\d+ passed, 0 failed on host:0; ERROR SUMMARY: 0 errors$/);
+  assertStringIncludes(detail("race check"), "exit status 99");
+  const { files, ran, tests, failing } = report.check!;
+  assertEquals([ran, tests.failed, failing], [files, 0, []]);
+  assert(files > 1 && tests.passed > files);
+  assertEquals([report.device?.kind, report.gpu, report.commit], ["host", null, "0123abc"]);
+  assertEquals([report.finished, report.command], [true, "check"]);
+  assertEquals(stdout.trim(), page.trim());
 });
 
-Deno.test("deno task gpu --dry refuses to write to bench/results", async () => {
-  const { code, stderr } = await runFile(".ci/gpu.ts", { args: ["--dry"] });
-  assertEquals(code, 1);
-  assertStringIncludes(stderr, "without --output");
+Deno.test("deno task gpu measure --host measures an area and writes a report", async () => {
+  const { code, report, stdout, page } = await hostRun("measure", "--only", "launch");
+  const steps = { build: "skipped", device: "passed", validate: "passed", launch: "passed" };
+  assertEquals([code, outcomes(report)], [0, steps]);
+  const { figures, peaks, impossible, goals } = report.measure!;
+  assert(figures.length >= 15);
+  const unlikely = figures.filter(({ fastest, median, samples }) =>
+    !(fastest > 0 && median >= fastest && median < 10e9 && samples >= 1)
+  );
+  assertEquals([unlikely, peaks, impossible, goals], [[], null, [], {}]);
+  assertStringIncludes(page, "### launch: launch with four arguments");
+  const clocks = figures.map((figure) => figure.clocks ?? []).filter((range) => range.length > 0);
+  assert(clocks.length > 0);
+  assertEquals([...new Set(clocks.flat())], [1980]);
+  assertEquals(report.measure!.load?.sm, [1980, 1980]);
+  assertEquals(stdout.trim(), page.trim());
+});
+
+Deno.test("deno task gpu explains what it cannot run", async () => {
+  const run = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runFile(".ci/gpu.ts", {
+      args,
+      environment: { PATH: "/nonexistent" },
+    });
+    assertEquals([code, stdout], [1, ""]);
+    return stderr.trim();
+  };
+  assertStringIncludes(await run("check"), "Cannot find a GPU: there is no nvidia-smi");
+  assertStringIncludes(await run("measure", "--host"), "without --output");
+  assertStringIncludes(await run(), "the command must be check or measure");
+  assertStringIncludes(await run("check", "--tea"), "Cannot read the option --tea");
 });

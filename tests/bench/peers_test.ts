@@ -1,98 +1,98 @@
-import { assert, assertEquals, assertThrows } from "@std/assert";
-import { figureOf } from "../../bench/report/figure.ts";
-import {
-  comparePeers,
-  mergePeers,
-  readPeerResults,
-  SHARED_WORK,
-} from "../../bench/report/peers.ts";
+// The same work in other libraries: the scripts of bench/peers/.
 
-/** The scripts, and the libraries that each knows. */
-const SCRIPTS: Readonly<Record<string, readonly string[]>> = {
-  "peers.py": ["PyTorch", "CuPy", "RMM"],
-  "launches.py": ["PyTorch", "Triton", "numba", "CuPy", "cuda.core"],
-  "tensor.py": ["PyTorch", "compiled PyTorch", "CuPy"],
-};
+import "../support/cache_directory.ts";
+import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
+import type { AreaBench } from "../../bench/report/figure.ts";
+import { PEER_NAMES, Peers } from "../../bench/report/peer_process.ts";
+import { operandValues, randomValues } from "../../bench/support/random_values.ts";
+import { findProgram } from "../../src/ffi/build/programs.ts";
+import { python } from "../support/python.ts";
+import { TemporaryDirectory } from "../support/temporary_file.ts";
 
-const pathOf = (script: string) => new URL(`../../bench/peers/${script}`, import.meta.url).pathname;
+const interpreter = findProgram("python3", (name) => Deno.env.get(name));
+const folder = new URL("../../bench/peers/", import.meta.url).pathname;
 
-/** Values of the placeholders in names. */
-const LOOPS: Readonly<Record<string, readonly string[]>> = {
-  "{name}": ["float64", "float16"],
-  "{pair}": ["256 B", "4 KiB", "64 KiB", "1 MiB", "4 MiB"],
-  "{largest}": ["1 MiB", "8 MiB"],
-  "{power}": ["16", "18", "20", "22", "24", "26"],
-};
-
-/** The names of work in a script, with the values of its loops. */
-function namesInScript(script: string): string[] {
-  const text = Deno.readTextFileSync(pathOf(script));
-  const found = [...text.matchAll(/\b(?:run|enqueue)\(\s*f?"([^"]+)"/g)].map((match) => match[1]!);
-  return found.flatMap((name) => {
-    const loop = /\{\w+\}/.exec(name)?.[0];
-    return loop === undefined ? [name] : LOOPS[loop]!.map((value) => name.replace(loop, value));
-  });
+function bench(title: string, peer: AreaBench["peer"]): AreaBench {
+  return {
+    ...{ area: "tensor", group: "g", title, baseline: true, bytes: 8, clock: "device", calls: 1 },
+    ...{ samples: [], host: [], ...(peer === undefined ? {} : { peer }) },
+  };
 }
 
-Deno.test("SHARED_WORK names the work of the peer scripts", () => {
-  const names = [...new Set(Object.keys(SCRIPTS).flatMap(namesInScript))].sort();
-  assertEquals(names, SHARED_WORK.map(({ name }) => name).sort());
-});
-
-/** Output of a script without any library; `undefined` without Python. */
-async function runWithoutLibraries(script: string): Promise<string | undefined> {
-  const python = new Deno.Command("python3", {
-    // No site packages and no variables: the script finds its own modules only.
-    args: ["-B", "-E", "-s", "-S", pathOf(script)],
-    stderr: "inherit",
-  });
-  try {
-    const { code, stdout } = await python.output();
-    assertEquals(code, 0);
-    return new TextDecoder().decode(stdout);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
-}
-
-Deno.test("readPeerResults() reads the missing libraries that the scripts name", async () => {
-  for (const [script, libraries] of Object.entries(SCRIPTS)) {
-    const json = await runWithoutLibraries(script);
-    if (json === undefined) return; // no Python on this machine, which the project does not need
-    const { peers, skipped } = readPeerResults(json);
-    assertEquals(peers, []);
-    assertEquals(skipped.map((reason) => reason.split(":")[0]!), [...libraries]);
+Deno.test("operandValues() repeats random numbers, from another one for each operand", () => {
+  const values = randomValues(true);
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  assert(-1 <= least && least < -0.99 && 0.99 < most && most < 1, `${least} ${most}`);
+  const { length } = values;
+  const operand = operandValues(values, 2 * length + 3, 1);
+  assertEquals(operand.length, 2 * length + 3);
+  for (const at of [0, 1, length - 7919, length, 2 * length + 2]) {
+    assertEquals(operand[at], values[(at + 7919) % length]);
   }
 });
 
-Deno.test("readPeerResults() refuses unknown work, and mergePeers() joins a library's results", () => {
-  const results = (nanoseconds: Record<string, number>) =>
-    readPeerResults(
-      JSON.stringify({ peers: [{ name: "P", version: "1", nanoseconds }], skipped: ["R"] }),
-    );
-  assertThrows(() => results({ tea: 5 }), Error, 'Cannot compare P\'s "tea"');
-  assertThrows(() => results({ copy: 0 }), Error, "0 ns");
-  assertEquals(mergePeers([results({ copy: 5 }), results({ launch: 6 })]), {
-    peers: [{ name: "P", version: "1", nanoseconds: { copy: 5, launch: 6 }, fastest: {} }],
-    skipped: ["R"],
-  });
+Deno.test("operand() of the peers makes the same random numbers as randomOperand()", async () => {
+  using directory = new TemporaryDirectory();
+  const values = randomValues(true);
+  const file = directory.file(new Uint8Array(values.buffer));
+  const program = `
+import sys
+sys.path.insert(0, sys.argv[1])
+sys.dont_write_bytecode = True
+from numpy_like import NumPy
+library = NumPy(sys.argv[2])
+print(library.operand([101, 103], 3, "float32").reshape(-1)[[0, 1, 9999, 10402]].tolist())
+print(library.operand([3, 5], 2, "int8").tolist())
+`;
+  const output = await python("NumPy", program, folder, file);
+  if (output === undefined) return;
+  const [floats, integers] = output.trim().split("\n").map((line) => JSON.parse(line));
+  const operand = operandValues(values, 101 * 103, 3);
+  for (const [index, at] of [0, 1, 9999, 10402].entries()) {
+    assertAlmostEquals(floats[index], operand[at]!, 1e-7);
+  }
+  const expected = [...operandValues(values, 15, 2)].map((value) => Math.trunc(value * 127));
+  assertEquals(integers.flat(), expected.map((value) => value + 0));
 });
 
-Deno.test("comparePeers() pairs figures with peers that did the same work", () => {
-  const kernel = { area: "kernel", group: "kernels on buffers of 1 GiB", bytes: null };
-  const figures = [
-    figureOf({ ...kernel, title: "copy", baseline: true }, [10]),
-    figureOf({ ...kernel, title: "add float32", baseline: false }, [20]),
-    figureOf({ ...kernel, title: "sum float32", baseline: false }, [20]),
-  ];
-  const peers = [
-    { name: "Slow", version: "1", nanoseconds: { "copy": 15, "add float32": 50, "launch": 1 } },
-    { name: "Fast", version: "2", nanoseconds: { "add float32": 10 } },
-  ];
-  assertEquals(comparePeers(figures, peers), [
-    { name: "copy", nanoseconds: 10, speedup: { Slow: 1.5 } },
-    { name: "add float32", nanoseconds: 20, speedup: { Slow: 2.5, Fast: 0.5 } },
+Deno.test("Peers.load() gives the libraries, or the reasons why they are not there", async () => {
+  if (interpreter === undefined) return; // no Python on this machine, which the project does not need
+  // No site packages: none of the libraries is found.
+  using directory = new TemporaryDirectory();
+  const bare = directory.file(
+    new TextEncoder().encode(`#!/bin/sh\nexec ${interpreter} -E -s -S "$@"\n`),
+    "python3",
+  );
+  Deno.chmodSync(bare, 0o755);
+  await using peers = new Peers(bare, true, {});
+  const { libraries, skipped } = await peers.load();
+  assertEquals(libraries, []);
+  assertEquals(skipped.map((reason) => reason.split(":")[0]!), [...PEER_NAMES]);
+  const work = bench("add", { kind: "tensor", title: "add", power: 4, dtype: "float32" });
+  assertEquals(await peers.run([work], 10_000), { benches: [], skipped: [] });
+});
+
+Deno.test("Peers.run() does the work that a library has, and leaves out a library that ends", async () => {
+  if (await python("NumPy", "import numpy") === undefined) return;
+  await using peers = new Peers(interpreter!, true, {}, ["NumPy"]);
+  const tensor = (title: string) =>
+    bench(title, { kind: "tensor", title, power: 10, dtype: "float32" });
+  const product = { kind: "product", m: 3, n: 4, k: 5, dtype: "float64", transposed: true };
+  const { benches, skipped } = await peers.run([
+    bench("copy", undefined),
+    tensor("add"),
+    tensor("tea"),
+    bench("matmul()", { ...product, different: { arithmetic: "float64" } }),
+    bench("broken", { ...product, m: "three" }),
+  ], 60_000);
+  const found = benches.map(({ title, beside, samples, baseline, arithmetic }) =>
+    [title, beside, samples.length, baseline, arithmetic] as const
+  );
+  assertEquals(found, [
+    ["NumPy", "add", 1, false, undefined],
+    ["NumPy", "matmul()", 1, false, "float64"],
   ]);
-  assert(comparePeers(figures, []).length === 0);
+  assert(benches.every(({ samples }) => samples[0]!.nanoseconds > 0));
+  assertEquals(skipped.length, 1);
+  assert(skipped[0]!.startsWith("g: broken: NumPy: product: TypeError"), skipped[0]);
 });

@@ -2,7 +2,8 @@
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { step, StepError } from "../../.ci/steps.ts";
-import { type ProofStep, runSteps, stepLimit } from "../../bench/report/proof.ts";
+import type { StepOutcome } from "../../bench/report/gpu_report.ts";
+import { type ProofStep, runStages, stageLimit } from "../../bench/report/proof.ts";
 
 function proofStep(name: string, reserve: number, run: ProofStep["run"]): ProofStep {
   return { name, reserve, run };
@@ -10,29 +11,56 @@ function proofStep(name: string, reserve: number, run: ProofStep["run"]): ProofS
 
 const pass: ProofStep["run"] = () => Promise.resolve({ status: "passed", detail: "fine" });
 
-Deno.test("stepLimit() leaves the later steps their reserved time", () => {
+Deno.test("stageLimit() leaves the later stages their reserved time", () => {
   const steps = [10, 20, 30].map((reserve, index) => proofStep(`${index}`, reserve, pass));
-  assertEquals([0, 1, 2].map((index) => stepLimit(steps, index, 100)), [50, 70, 100]);
-  assertEquals(stepLimit(steps, 0, 20), 1);
+  assertEquals([0, 1, 2].map((index) => stageLimit(steps, index, 100)), [50, 70, 100]);
+  assertEquals(stageLimit(steps, 0, 20), 1);
+  // Of steps that run at the same time, the longest counts.
+  assertEquals(stageLimit([steps[0]!, steps], 0, 100), 70);
 });
 
-Deno.test("runSteps() continues when a step fails, and subtracts the time of earlier steps", async () => {
+Deno.test("runStages() runs the steps of a stage at the same time", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const outcomes: string[] = [];
+  await runStages(
+    [[
+      proofStep("waits", 0, async () => {
+        await promise;
+        return { status: "passed", detail: "" };
+      }),
+      proofStep("is waited for", 0, () => {
+        resolve();
+        return pass(0);
+      }),
+    ]],
+    1000,
+    ({ name }) => outcomes.push(name),
+  );
+  assertEquals(outcomes, ["is waited for", "waits"]);
+});
+
+Deno.test("runStages() continues when a step fails, and subtracts the time of earlier steps", async () => {
   const limits: number[] = [];
-  const outcomes = await runSteps([
-    proofStep("bad", 0, () => Promise.reject(new Error("broken"))),
-    proofStep("worse", 0, () => {
-      throw new RangeError("at once");
-    }),
-    proofStep("slow", 0, async (limit) => {
-      limits.push(limit);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      return { status: "skipped", detail: "no GPU" };
-    }),
-    proofStep("last", 400, (limit) => {
-      limits.push(limit);
-      return pass(limit);
-    }),
-  ], 1000);
+  const outcomes: StepOutcome[] = [];
+  await runStages(
+    [
+      proofStep("bad", 0, () => Promise.reject(new Error("broken"))),
+      proofStep("worse", 0, () => {
+        throw new RangeError("at once");
+      }),
+      proofStep("slow", 0, async (limit) => {
+        limits.push(limit);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        return { status: "skipped", detail: "no GPU" };
+      }),
+      proofStep("last", 400, (limit) => {
+        limits.push(limit);
+        return pass(limit);
+      }),
+    ],
+    1000,
+    (outcome) => outcomes.push(outcome),
+  );
   assertEquals(outcomes.map(({ name, status, detail }) => [name, status, detail]), [
     ["bad", "failed", "broken"],
     ["worse", "failed", "at once"],

@@ -1,58 +1,16 @@
-// Figures of a GPU report: names of benchmarks, output of programs, and units.
+// Figures of a GPU report: comparisons, output of programs, and units.
 
 import { assertEquals, assertThrows } from "@std/assert";
-import { benchName, type BenchWork, readBenchName } from "../../bench/report/bench_name.ts";
 import { stepFigures } from "../../bench/report/compile_times.ts";
+import { compareFigures, type Figure, figureOf, overlapShare } from "../../bench/report/figure.ts";
 import {
-  compareFigures,
-  type Figure,
-  figureOf,
-  overlapShare,
-  readBenchJson,
-} from "../../bench/report/figure.ts";
-import {
+  exactBytes,
   formatBandwidth,
   formatComparison,
   formatDuration,
   formatRates,
 } from "../../bench/report/formats.ts";
-import { readGpuDescription, readLoadSamples } from "../../bench/report/nvidia_smi.ts";
-
-Deno.test("readBenchName() reads the names that benchName() makes", () => {
-  const works: [BenchWork, string][] = [
-    [{ title: "C loop", calls: 1, bytes: null }, "C loop"],
-    [{ title: "add float32", calls: 10, bytes: 768 * 2 ** 20 }, "add float32 ×10 [768 MiB]"],
-    [{ title: "nothing", calls: 2, bytes: 0 }, "nothing ×2 [0 B]"],
-    [{ title: "odd", calls: 1, bytes: 1025 }, "odd [1025 B]"],
-    [{ title: "p", calls: 2, bytes: 1024, operations: 99 }, "p ×2 [1 KiB] [99 operations]"],
-    [
-      { title: "p", calls: 1, bytes: null, operations: 9, peak: 80 },
-      "p [9 operations] [peak 80]",
-    ],
-    [{ title: "a ×b [c]", calls: 1, bytes: null }, "a ×b [c]"],
-  ];
-  for (const [work, name] of works) {
-    assertEquals(benchName(work), name);
-    assertEquals(readBenchName(name), work);
-  }
-  assertThrows(() => benchName({ title: "x", calls: 0, bytes: null }), RangeError, "0");
-});
-
-Deno.test("readBenchJson() divides times by the calls of an iteration", () => {
-  const timing = { n: 30, min: 100, max: 900, avg: 200, p75: 150, p99: 800, p995: 850, p999: 900 };
-  const json = (...results: unknown[]) => {
-    const name = "add ×10 [4 KiB]";
-    const origin = "file:///folder/kernel_bench.ts";
-    const benches = [{ origin, group: "g", name, baseline: false, results }];
-    return JSON.stringify({ version: 1, runtime: "Deno", cpu: "x", benches });
-  };
-  assertEquals(readBenchJson(json({ ok: timing })), [{
-    ...{ area: "kernel", group: "g", title: "add", baseline: false, bytes: 4096 },
-    ...{ samples: 30, nanoseconds: 15, fastest: 10, mean: 20, slow: 80 },
-  }]);
-  assertThrows(() => readBenchJson(json({ failed: { errors: [] } })), Error, "failed");
-  assertThrows(() => readBenchJson(json()), Error, "failed");
-});
+import { readGpuDescription } from "../../bench/report/nvidia_smi.ts";
 
 Deno.test("compareFigures() compares with the baseline of the same area and group", () => {
   const figure = (nanoseconds: number, changes: Partial<Figure> = {}) => ({
@@ -85,15 +43,18 @@ Deno.test("compareFigures() compares with the baseline of the same area and grou
     ],
   );
   assertEquals(formatRates(compared.at(-1)!), "2.00 GB/s, 2.50 Gop/s");
-  const limited = formatRates({ ...compared.at(-1)!, peak: 1e10 });
-  assertEquals(limited, "2.00 GB/s, 2.50 Gop/s, 25.0 % of the data sheet");
 });
 
 Deno.test("figureOf() takes its figures from samples in any order", () => {
   const named = { area: "a", group: "g", title: "t", baseline: true, bytes: null };
-  const { samples, nanoseconds, fastest, mean, slow } = figureOf(named, [4, 1, 3, 2]);
-  assertEquals([samples, nanoseconds, fastest, mean, slow], [4, 3, 1, 2.5, 4]);
+  const { samples, median, fastest, dropped, host } = figureOf(named, [4, 1, 3, 2, 9]);
+  assertEquals([samples, median, fastest, dropped, host], [5, 3, 1, 0, null]);
   assertThrows(() => figureOf(named, []), RangeError, "no samples");
+});
+
+Deno.test("exactBytes() writes the largest unit that divides a size", () => {
+  const sizes = [0, 1025, 4096, 768 * 2 ** 20, 2 ** 31].map(exactBytes);
+  assertEquals(sizes, ["0 B", "1025 B", "4 KiB", "768 MiB", "2 GiB"]);
 });
 
 Deno.test("formatDuration() and formatBandwidth() write three digits and a fitting unit", () => {
@@ -108,7 +69,7 @@ Deno.test("formatDuration() and formatBandwidth() write three digits and a fitti
   assertEquals([55.6e9, 4.3e12].map(formatBandwidth), ["55.6 GB/s", "4.30 TB/s"]);
 });
 
-Deno.test("readGpuDescription() and readLoadSamples() read the output of nvidia-smi", () => {
+Deno.test("readGpuDescription() reads the output of nvidia-smi", () => {
   const line = "NVIDIA H200, 9.0, 580.159.04, 143771 MiB, 700.00 W, 345 MHz, 3201 MHz, 1980 MHz";
   assertEquals(readGpuDescription(`${line}\n${line.replace("H200", "L4")}\n`), {
     name: "NVIDIA H200",
@@ -119,9 +80,6 @@ Deno.test("readGpuDescription() and readLoadSamples() read the output of nvidia-
     clocks: { sm: "345 MHz", memory: "3201 MHz", smMaximum: "1980 MHz" },
   });
   assertThrows(() => readGpuDescription("No devices were found"), Error, "nvidia-smi");
-  const samples = "345, 3201, 76.51\n1980, 3201, 612.07\n[N/A], 3201, 1\n1980, 32";
-  const load = { sm: [345, 1980], memory: [3201, 3201], power: [76.51, 612.07] };
-  assertEquals(readLoadSamples(samples), load);
 });
 
 Deno.test("stepFigures() reads the times of several runs of g++", () => {

@@ -1,3 +1,5 @@
+// May hang on a GPU if CUDA loads a kernel only at its first launch, and waits for others then.
+
 import { assertEquals } from "@std/assert";
 import { device } from "../support/device.ts";
 

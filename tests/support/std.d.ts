@@ -27,3 +27,7 @@ declare module "@std/fmt/colors" {
 declare module "@std/html/entities" {
   export function escape(text: string): string;
 }
+
+declare module "deno-std/streams/text_line_stream.js" {
+  export class TextLineStream extends TransformStream<string, string> {}
+}

@@ -1,5 +1,6 @@
 // Loops of reductions that the host device shortens: the same source with its loops in a macro,
 // where they are not recognized, must give the same bits.
+// May hang on a GPU: branches of a warp pass barriers and shuffles, which CUDA does not define.
 
 import { assertEquals } from "@std/assert";
 import { shortenReductions } from "../../../src/launch/source/reduction_loops.ts";

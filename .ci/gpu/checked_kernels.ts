@@ -5,8 +5,8 @@
  * @module
  */
 
-import { openDevice, validate } from "../mod.ts";
-import { validateOperations } from "../src/device/tensor.ts";
+import { openDevice, validate } from "../../mod.ts";
+import { validateOperations } from "../../src/device/tensor.ts";
 
 /** The kernels with shared memory or atomics. */
 const KERNELS = ["sum", "mean", "min", "max", "moments", "histogram_shared"];

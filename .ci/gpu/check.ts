@@ -1,0 +1,248 @@
+/**
+ * The steps of `deno task gpu check`: builds, runs the tests that use a device, validates the kernels, and
+ * runs them under compute-sanitizer. Tests that may hang run first and alone. Those that fail run again
+ * alone, because other processes on the same GPU take its time and memory.
+ *
+ * @module
+ */
+
+import { join } from "node:path";
+import type { CheckFindings, FailingFile } from "../../bench/report/gpu_report.ts";
+import type { ProofStage, StepResult } from "../../bench/report/proof.ts";
+import { findProgram, isExecutable } from "../../src/ffi/build/programs.ts";
+import { addTestSummaries, hasTestSummary, readTestSummary } from "../test_summary.ts";
+import type { DeviceTests } from "./device_tests.ts";
+import { forEachOf, runLimited } from "./processes.ts";
+import { buildStep, describeStep, type GpuContext, passed, runStep, skipped } from "./context.ts";
+
+/** Milliseconds that a file of tests may take, beside others and alone. */
+export interface TestLimits {
+  readonly beside: number;
+  readonly alone: number;
+}
+
+export const TEST_LIMITS: TestLimits = { beside: 60_000, alone: 30_000 };
+
+/** Processors that the other steps of the same stage take. */
+const OTHER_STEPS = 4;
+
+/** The tensor operations of the memory check: one of each family of kernels. */
+const MEMORY_CHECKED = "add,sum,matmul,attention,ternaryMatmul";
+
+/** compute-sanitizer's exit status when it found something; it is no program's own. */
+const SANITIZER_FAILURE = 99;
+
+/** The findings before the first step. */
+export function emptyCheck({ files }: DeviceTests): CheckFindings {
+  const tests = { passed: 0, failed: 0, ignored: 0 };
+  return { files: files.length, ran: 0, tests, failing: [] };
+}
+
+/** The steps, which write to `findings` as the tests end. */
+export function checkStages(
+  context: GpuContext,
+  { files, suspects }: DeviceTests,
+  findings: CheckFindings,
+  limits: TestLimits = TEST_LIMITS,
+): ProofStage[] {
+  const seconds = (count: number) => count * 1000;
+  const others = files.filter((file) => !suspects.includes(file));
+  const run = (chosen: readonly string[], atOnce: number, most: number) => (limit: number) =>
+    runTests(context, chosen, findings, { atOnce, most, limit });
+  const atOnce = Math.max(2, navigator.hardwareConcurrency - OTHER_STEPS);
+  const short = context.device === "host";
+  return [
+    buildStep(context, seconds(60)),
+    describeStep(context, seconds(5)),
+    {
+      name: "tests that may hang",
+      reserve: seconds(30),
+      run: run(suspects, 1, limits.alone),
+    },
+    [
+      { name: "tests", reserve: seconds(150), run: run(others, atOnce, limits.beside) },
+      {
+        name: "validate",
+        reserve: seconds(60),
+        run: (limit) => validate(context, short, limit),
+      },
+      {
+        name: "memory check",
+        reserve: seconds(60),
+        run: (limit) => {
+          const operations = `--operations=${short ? "none" : MEMORY_CHECKED}`;
+          return sanitize(context, "memcheck", ["src/cli/main.ts", "validate", operations], limit);
+        },
+      },
+      {
+        name: "race check",
+        reserve: seconds(60),
+        run: (limit) => sanitize(context, "racecheck", [".ci/gpu/checked_kernels.ts"], limit),
+      },
+    ],
+    {
+      name: "failing tests again, alone",
+      reserve: seconds(30),
+      run: (limit) => runAgain(context, findings, limits.alone, limit),
+    },
+  ];
+}
+
+/** A line of `deno test`: the name of a test, and its outcome where it has ended. */
+const TEST_LINE = /^(\S.*) \.\.\.(?: (ok|FAILED|ignored)\b.*)?\s*$/;
+
+/** The names of tests in the output of `deno test`: those that failed, and the one that did not end. */
+export function unsuccessfulTests(
+  output: string,
+): { readonly failed: string[]; readonly unfinished: string | undefined } {
+  const failed: string[] = [];
+  let unfinished: string | undefined;
+  for (const line of output.split("\n")) {
+    const [, name, outcome] = TEST_LINE.exec(line) ?? [];
+    if (name === undefined) continue;
+    if (outcome === "FAILED") failed.push(name);
+    if (outcome === undefined) unfinished = name;
+    else if (name === unfinished) unfinished = undefined;
+  }
+  return { failed, unfinished };
+}
+
+const testCommand = (file: string) => [Deno.execPath(), "test", "-A", "--no-check", file];
+
+async function runTests(
+  context: GpuContext,
+  files: readonly string[],
+  findings: CheckFindings,
+  { atOnce, most, limit }: {
+    readonly atOnce: number;
+    readonly most: number;
+    readonly limit: number;
+  },
+): Promise<StepResult> {
+  if (files.length === 0) return skipped("there are none");
+  const end = performance.now() + limit;
+  const failing: string[] = [];
+  let ran = 0;
+  await forEachOf(files, atOnce, async (file) => {
+    const left = end - performance.now();
+    // Too little time for a verdict: the file counts as not run.
+    if (left <= 1000) return;
+    const result = await runLimited(testCommand(file), context.env, Math.min(most, left));
+    if (result.outcome === "hung" && left < most) return;
+    ran++;
+    findings.ran++;
+    if (hasTestSummary(result.output)) {
+      findings.tests = addTestSummaries([findings.tests, readTestSummary(result.output)]);
+    }
+    if (result.outcome !== "passed") {
+      const { outcome, output } = result;
+      const { failed, unfinished } = unsuccessfulTests(output);
+      failing.push(file);
+      const tests = unfinished === undefined ? failed : [...failed, unfinished];
+      // A file that ran alone needs no second run.
+      findings.failing.push({ file, outcome, alone: atOnce === 1 ? outcome : null, tests });
+      context.files.log(`${file}: ${outcome}, exit status ${result.code}`, output);
+    }
+    context.files.save();
+  });
+  if (ran < files.length) throw new Error(`There was time for ${ran} of ${files.length} files`);
+  if (failing.length === 0) return passed(`${ran} files`);
+  const detail = `${failing.length} of ${ran} files failed`;
+  if (atOnce === 1) throw new Error(`${detail}: ${failing.join(", ")}`);
+  return passed(`${detail}, and run again alone`);
+}
+
+async function runAgain(
+  context: GpuContext,
+  findings: CheckFindings,
+  most: number,
+  limit: number,
+): Promise<StepResult> {
+  const end = performance.now() + limit;
+  const { failing } = findings;
+  const again = failing.filter(({ alone }) => alone === null);
+  if (again.length === 0) return skipped("none has failed");
+  for (const failed of again) {
+    const left = end - performance.now();
+    if (left <= 1000) break;
+    const { file } = failed;
+    const result = await runLimited(testCommand(file), context.env, Math.min(most, left));
+    if (result.outcome === "hung" && left < most) break;
+    const alone = result.outcome;
+    failing[failing.indexOf(failed)] = { ...failed, alone };
+    if (alone !== "passed") context.files.log(`${file}, alone: ${alone}`, result.output);
+    context.files.save();
+  }
+  const names = again.map(({ file }) => file);
+  const ends = failing.filter(({ file }) => names.includes(file));
+  const count = (alone: FailingFile["alone"]) => ends.filter((file) => file.alone === alone).length;
+  const detail = `${count("passed")} pass alone, ${count("failed")} fail, ${count("hung")} hang, ` +
+    `${count(null)} were not run again`;
+  if (count("passed") < again.length) throw new Error(detail);
+  return passed(detail);
+}
+
+/** Summary of `validate` and of the program of the race check. */
+const COUNTS = /^\d+ passed, \d+ failed.*$/m;
+
+async function validate(
+  context: GpuContext,
+  isShort: boolean,
+  limit: number,
+): Promise<StepResult> {
+  const program = ["run", "-A", "--no-check", "src/cli/main.ts", "validate"];
+  const options = isShort ? ["--operations=none"] : [];
+  const command = [Deno.execPath(), ...program, ...options];
+  const output = await runStep(context, "validate", command, limit);
+  return passed(COUNTS.exec(output)?.[0] ?? "");
+}
+
+/** compute-sanitizer, from the toolkit or from PATH; undefined when it is not installed. */
+function findSanitizer(): string | undefined {
+  const name = "compute-sanitizer";
+  const variable = (name: string) => Deno.env.get(name);
+  const homes = [variable("CUDA_HOME"), variable("CUDA_PATH"), "/usr/local/cuda"]
+    .filter((home) => home !== undefined && home !== "");
+  return homes.map((home) => join(home!, "bin", name)).find(isExecutable) ??
+    findProgram(name, variable);
+}
+
+/** Runs a program of ours under compute-sanitizer. */
+async function sanitize(
+  context: GpuContext,
+  tool: "memcheck" | "racecheck",
+  program: readonly string[],
+  limit: number,
+): Promise<StepResult> {
+  const sanitizer = findSanitizer();
+  if (sanitizer === undefined) return skipped("compute-sanitizer is not installed");
+  const options = [
+    `--tool=${tool}`,
+    `--error-exitcode=${SANITIZER_FAILURE}`,
+    // Failing calls are the subject of tests; here it is the memory accesses of kernels.
+    ...(tool === "memcheck" ? ["--report-api-errors=no"] : []),
+  ];
+  const command = [sanitizer, ...options, Deno.execPath(), "run", "-A", "--no-check", ...program];
+  const result = await runLimited(command, context.env, limit);
+  context.files.log(`${tool}: ${result.outcome}`, result.output);
+  // Some virtual machines do not support it.
+  if (/Device not supported/i.test(result.output)) {
+    return skipped("compute-sanitizer: Device not supported");
+  }
+  if (result.outcome === "hung") throw new Error("it ran out of time");
+  if (result.outcome === "failed") throw new Error(`it failed with exit status ${result.code}`);
+  const summary = /^=+ (?:ERROR|RACECHECK) SUMMARY:.*$/m.exec(result.output)?.[0];
+  const counts = COUNTS.exec(result.output)?.[0];
+  if (counts === undefined || summary === undefined) {
+    throw new Error(`Cannot find the summary of ${tool} in its output`);
+  }
+  return passed(`${counts}; ${summary.replace(/^=+ /, "")}`);
+}
+
+/** The tests of a run on the host device, which only shows that the steps work. */
+export function shortTests({ files, suspects }: DeviceTests, only: string): DeviceTests {
+  return {
+    files: files.filter((file) => file.includes(only)),
+    suspects: suspects.filter((file) => file.includes(only)),
+  };
+}

@@ -1,0 +1,64 @@
+// The tests that `deno task gpu check` runs.
+
+import { assert, assertEquals } from "@std/assert";
+import { deviceTests, OTHER_SUBJECTS } from "../../.ci/gpu/device_tests.ts";
+import { TemporaryDirectory } from "../support/temporary_file.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+
+Deno.test("deviceTests() follows imports and named programs, and leaves out other subjects", () => {
+  using root = TemporaryDirectory.of({
+    "tests/a/opens_test.ts": 'import { openDevice } from "../../mod.ts"; openDevice("host");',
+    "tests/a/imports_test.ts": 'import { x } from "../support/device.ts"; // and a longer text',
+    "tests/support/device.ts": "export const x = openDevice();",
+    "tests/a/names_test.ts": 'runFile("tests/a/named_program.ts")',
+    "tests/a/named_program.ts": 'import { zeros } from "../../src/device/tensor.ts";',
+    "tests/a/example_test.ts": 'import "../../examples/first.ts";',
+    "tests/a/hangs_test.ts": "// May hang on a GPU: it waits for itself.\ndefaultDevice();",
+    "tests/a/pure_test.ts": 'import { y } from "./pure.ts"; parse("May hang on a GPU");',
+    "tests/a/pure.ts": 'import "./pure_test.ts"; export const y = 1;',
+    "tests/style/words_test.ts": 'count("openDevice()"); openDevice();',
+  });
+  const { files, suspects } = deviceTests(new URL(`file://${root.path}/`));
+  const names = files.map((file) => file.replace(/.*\/|_test\.ts/g, ""));
+  assertEquals(names.toSorted(), ["example", "hangs", "imports", "names", "opens"]);
+  assertEquals(suspects, ["tests/a/hangs_test.ts"]);
+  const lengths = files.map((file) => Deno.statSync(`${root.path}/${file}`).size);
+  assertEquals(lengths, lengths.toSorted((a, b) => b - a));
+});
+
+Deno.test("deviceTests() chooses every test that imports the device under test", () => {
+  const { files, suspects } = deviceTests(ROOT);
+  const known = ["tests/device/sticky_error_test.ts", "tests/cli/run_test.ts"];
+  for (const file of known) assert(files.includes(file), file);
+  for (const file of ["tests/launch/launch_plan_test.ts", "tests/memory/dtype_test.ts"]) {
+    assert(!files.includes(file), file);
+  }
+  const folders = new Set(files.map((file) => file.split("/")[1]!));
+  const all = [...Deno.readDirSync(new URL("tests/", ROOT))].filter(({ isDirectory }) =>
+    isDirectory
+  )
+    .map(({ name }) => name);
+  const left = all.filter((name) => !folders.has(name) && !OTHER_SUBJECTS.includes(name));
+  assertEquals(left, ["support"]);
+  const chosen = new Set(files);
+  const missing = all.filter((name) => !OTHER_SUBJECTS.includes(name)).flatMap((name) =>
+    below(name)
+  )
+    .filter((file) => /"[./]*\/support\/device\.ts"/.test(Deno.readTextFileSync(file)))
+    .map((file) => file.slice(file.indexOf("tests/")))
+    .filter((file) => !chosen.has(file));
+  assertEquals(missing, []);
+  assert(suspects.length > 0 && suspects.every((file) => chosen.has(file)));
+});
+
+function below(folder: string): string[] {
+  const url = new URL(`tests/${folder}/`, ROOT);
+  return [...Deno.readDirSync(url)].flatMap(({ name, isDirectory }) =>
+    isDirectory
+      ? below(`${folder}/${name}`)
+      : name.endsWith("_test.ts")
+      ? [new URL(name, url).pathname]
+      : []
+  );
+}

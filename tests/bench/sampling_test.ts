@@ -1,0 +1,80 @@
+// Samples of benchmarks: nothing may be pending before the first one.
+
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import type { Bench } from "../../bench/support/measure.ts";
+import {
+  GPU_PLAN,
+  type PendingWork,
+  QUICK_PLAN,
+  sampleBench,
+  warmUp,
+} from "../../bench/support/sampling.ts";
+import { cos, zeros } from "../../src/device/tensor.ts";
+import { DeviceWork } from "../../src/tensor/device_work.ts";
+import { device } from "../support/device.ts";
+
+function bench(clock: Bench["clock"], run: Bench["run"], calls?: number): Bench {
+  const options = { group: "g", bytes: 8, ...(calls === undefined ? {} : { calls }) };
+  return { title: "t", options, clock, before: () => {}, run, after: () => {} };
+}
+
+Deno.test("warmUp() waits for the compiler, and refuses work that always waits for it", async () => {
+  let isWaiting = false;
+  const work: PendingWork = {
+    get isWaiting() {
+      return isWaiting;
+    },
+    settled() {
+      isWaiting = false;
+      return Promise.resolve();
+    },
+  };
+  let runs = 0;
+  await warmUp("once", () => void (isWaiting = runs++ === 0), work);
+  assertEquals([runs, isWaiting], [2, false]);
+  await assertRejects(
+    () => warmUp("another kernel each time", () => void (isWaiting = true), work),
+    Error,
+    "Cannot measure another kernel each time as nothing may be pending",
+  );
+});
+
+Deno.test("sampleBench() times work whose kernel is compiled at its first call", async () => {
+  const work = DeviceWork.of(device.context);
+  const x = zeros([1021], { device });
+  const waiting: boolean[] = [];
+  for (const plan of [QUICK_PLAN, { ...QUICK_PLAN, events: false }]) {
+    const { samples, calls, clock } = await sampleBench(
+      bench("device", () => {
+        cos(x).dispose();
+        waiting.push(work.isWaiting);
+      }),
+      device,
+      plan,
+    );
+    assertEquals([samples.length, calls, clock], [1, 1, plan.events ? "device" : "total"]);
+    assert(samples[0]!.nanoseconds > 0 && !waiting.at(-1)!);
+  }
+  x.dispose();
+});
+
+Deno.test("sampleBench() takes as many calls and samples as its plan says", async () => {
+  const x = device.allocate("float32", 16, { fill: 0 });
+  const plan = { ...GPU_PLAN, samples: 4, milliseconds: 0, warmUp: 0, sample: 0.001 };
+  const seen: number[] = [];
+  const onDevice = await sampleBench(
+    bench("device", (call) => {
+      seen.push(call);
+      device.kernels.fill(x, 1);
+    }),
+    device,
+    plan,
+  );
+  assertEquals(onDevice.samples.length, 4);
+  assertEquals(onDevice.calls, GPU_PLAN.calls);
+  assertEquals(seen.slice(-10), Array.from({ length: 10 }, (_, call) => call));
+  assert(onDevice.host.every((nanoseconds) => nanoseconds > 0) && onDevice.host.length === 4);
+  const enqueueing = await sampleBench(bench("host", () => {}, 500), device, plan);
+  assertEquals([enqueueing.clock, enqueueing.calls, enqueueing.host.length], ["host", 500, 0]);
+  x.free();
+});
