@@ -124,6 +124,21 @@ Deno.test("run() awaits a tensor, whose launch fails later, and opens the host d
   assert(second!.disposed && !gpu.disposed);
 });
 
+Deno.test("run() awaits the work behind a tensor, which fails after its launch", async () => {
+  using runner = new DeviceFallback({ device: gpu, fallback: device });
+  const { devices, run } = traced((it) => {
+    using x = zeros([3], { device: it });
+    return x.add(x);
+  });
+  (await runner.run("add", run)).dispose();
+  using fault = injectFault(library, "cudaStreamQuery", 1, 701);
+  using result = await runner.run("add", run);
+  fault[Symbol.dispose]();
+  assertEquals(devices, [gpu, gpu, device]);
+  assertEquals(await result.toArray(), new Float32Array(3));
+  assertEquals([runner.stats().fallbackCount, runner.stats().operations], [1, 2]);
+});
+
 Deno.test("run() throws the error of the fallback with the first as its cause", async () => {
   using runner = new DeviceFallback({ device: small, fallback: gpu });
   const failure = (it: Device) =>

@@ -80,6 +80,8 @@ Deno.test("quantize() rounds rows to int8 by their largest value, half to even, 
   for (let row = 0; row < rows; row++) {
     const own = values.subarray(row * width, (row + 1) * width);
     const most = own.reduce((max, x) => Math.max(max, Math.abs(x)), 1e-5);
+    // The row of zeros, too, has the scale of its least magnitude.
+    assertEquals(packed.scales![row], Math.fround(Math.fround(most) / 127), `scale ${row}`);
     const factor = Math.fround(127 / Math.fround(most));
     own.forEach((x, at) => {
       const index = row * width + at;
