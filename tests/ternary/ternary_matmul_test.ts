@@ -20,6 +20,7 @@ const SHAPES = [
   [3, 4, 64],
   [4, 9, 65],
   [7, 13, 200],
+  [8, 5, 64],
   [9, 6, 8321],
   [65, 11, 130],
   // A tile of tensor cores of each size, with 65 x 11.

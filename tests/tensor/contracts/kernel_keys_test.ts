@@ -163,7 +163,7 @@ const CALLS: Readonly<Record<string, (device: Device) => void>> = {
     const make = (dtype: DType, ...shape: number[]) => zeros(shape, { device, dtype }) as Tensor;
     const types = ["float32", "float16", "float64"] as const;
     for (const dtype of types) {
-      for (const x of viewsOf([5, 9], dtype, device)) {
+      for (const x of viewsOf([5, 9], dtype, device).slice(0, dtype === "float32" ? 5 : 2)) {
         for (const name of ["softmax", "logSoftmax"] as const) {
           for (const axis of [0, 1]) run(name, x, { axis });
           run(`${name}Backward`, x, make(dtype, 5, 9));
@@ -175,7 +175,7 @@ const CALLS: Readonly<Record<string, (device: Device) => void>> = {
           const own = weight === undefined ? {} : { weight: weight };
           run("layerNormBackward", x, x, own);
           run("rmsNormBackward", x, x, own);
-          for (const residual of [{}, { residual: x }, { residual: make(dtype, 5, 9) }]) {
+          for (const residual of [{}, { residual: make(dtype, 5, 9) }]) {
             for (
               const quantize of [{}, { quantize: "int8" }, { quantize: "float8_e4m3" }] as const
             ) {
@@ -346,7 +346,7 @@ const CALLS: Readonly<Record<string, (device: Device) => void>> = {
       for (const type of ["int32", "int64"] as const) {
         const indices = [[4], [2, 3]].map((it) => zeros(it, { device, dtype: type }));
         for (const shape of [[9], [9, 9], [3, 9, 9]]) {
-          for (const x of viewsOf(shape, dtype, device)) {
+          for (const x of viewsOf(shape, dtype, device).slice(0, dtype === "float32" ? 9 : 1)) {
             for (const places of indices) {
               run("take", x, places);
               for (const axis of shape.keys()) {
