@@ -251,6 +251,7 @@ Deno.test("matmul() refuses operands and options that do not fit, by name", () =
   const x = zeros([2, 3], { device });
   const flags = zeros([3, 3], { dtype: "bool", device });
   const y = zeros([3, 2], { device });
+  const own = zeros([2, 2], { device });
   const call = (options: object) => () => matmul(x, y, options);
   const wrong: readonly (readonly [() => unknown, typeof TypeError | typeof RangeError, string])[] =
     [
@@ -265,6 +266,9 @@ Deno.test("matmul() refuses operands and options that do not fit, by name", () =
       [call({ dtype: "int4" }), TypeError, "options.dtype must be"],
       [call({ out: x }), RangeError, "options.out must have the shape (2, 2)"],
       [call({ out: y.slice([{ stop: 2 }]) }), RangeError, "options.out must not overlap"],
+      [call({ out: own, residual: own.transpose() }), RangeError, "options.out must not overlap"],
+      [call({ out: own, residual: own.flip() }), RangeError, "options.out must not overlap"],
+      [call({ out: own.flip(0), bias: own.at(0) }), RangeError, "options.out must not overlap"],
       [call({ variant: "fast" }), TypeError, "options.variant must be vector, "],
       [call({ variant: "vector" }), RangeError, "it needs one row or column"],
       [call({ stream: 1 }), TypeError, "stream"],

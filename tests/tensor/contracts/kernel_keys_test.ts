@@ -114,6 +114,14 @@ const CALLS: Readonly<Record<string, (device: Device) => void>> = {
       (a, b) => a.subtract(b).abs().max(),
       (a, b) => run("where", a.less(b), a, b),
       (a, b) => run("where", a.less(b), b, a),
+      (a, b) => run("where", a.greater(b), a, b),
+      (a) => a.astype("int32").abs().astype("float32"),
+      (a) => a.astype("int8").abs().astype("float32"),
+      (a) => a.multiply(3).subtract(a.add(2)),
+      (a) => {
+        const sum = a.add(2); // its number is the first
+        return a.multiply(3).subtract(sum);
+      },
       (a, b) => a.less(b).astype("float32"),
       (a, b) => a.less(b).astype("int32"),
     ];
