@@ -5,6 +5,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { openDevice, OutOfMemoryError } from "../../mod.ts";
 import { decode, DeviceAwareQuantizer, encode } from "../../src/device/ternary.ts";
 import { injectFault } from "../support/fault_injection.ts";
+import { shifted } from "../support/shifted_array.ts";
 
 const small = openDevice(device.label, { memory: { maxPoolSize: "4MiB" } });
 
@@ -52,12 +53,12 @@ for (const [format, shape, tile] of CASES) {
     const { scale, values: expected } = rounded(values);
     const options = tile === undefined ? {} : { tile };
     using quantizer = new DeviceAwareQuantizer({ device: small, fallback: null });
-    const packed = await quantizer.quantize(values, shape, format, options);
+    const packed = await quantizer.quantize(shifted(values), shape, format, options);
     const given = format.startsWith("tq") ? {} : { ...options, scale };
     const bytes = encode(expected, shape, format, given);
     assertSame(packed.bytes, bytes);
-    const decoded = await quantizer.dequantize(packed);
-    assertSame(decoded, decode(bytes, shape, format, options));
+    const decoded = await quantizer.dequantize({ ...packed, bytes: shifted(bytes) });
+    assertSame(decoded, decode(shifted(bytes), shape, format, options));
     // Blocks of ggml have their scale in float16.
     assert(decoded.every((x, at) => Math.abs(x - expected[at]!) <= scale / 2048));
     const { byKind, fallbackCount } = quantizer.stats();
@@ -79,10 +80,13 @@ Deno.test("quantize() rounds rows to int8 by their largest value, half to even, 
   for (const scale of none.scales!) assert(Math.abs(scale * 127e5 - 1) < 1e-6, `scale ${scale}`);
   const packed = await quantizer.quantize(values, [rows, width], "int8");
   const codes = new Int8Array(packed.bytes.buffer);
-  const decoded = await quantizer.dequantize(packed);
+  const behind = { bytes: shifted(packed.bytes), scales: shifted(packed.scales!) };
+  const decoded = await quantizer.dequantize({ ...packed, ...behind });
   for (let row = 0; row < rows; row++) {
     const own = values.subarray(row * width, (row + 1) * width);
     const most = own.reduce((max, x) => Math.max(max, Math.abs(x)), 1e-5);
+    // The row of zeros, too, has the scale of its least magnitude.
+    assertEquals(packed.scales![row], Math.fround(Math.fround(most) / 127), `scale ${row}`);
     const factor = Math.fround(127 / Math.fround(most));
     own.forEach((x, at) => {
       const index = row * width + at;

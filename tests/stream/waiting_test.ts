@@ -2,6 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { device } from "../support/device.ts";
+import { callTally } from "../support/fault_injection.ts";
 
 const gateModule = await device.compile(`
   __global__ void pass(volatile int* gates, int gate) {
@@ -96,4 +97,26 @@ Deno.test("Event.done() waits for the record before it when the event is recorde
   assertEquals(event.query(), false);
   gates.open(1);
   await second;
+});
+
+Deno.test("An Event that is recorded again during waits destroys each native event once", async () => {
+  const { library } = device.context;
+  const tally = () =>
+    ["cudaEventCreateWithFlags", "cudaEventDestroy"].map((call) => callTally(library, call));
+  using gates = new Gates();
+  await device.stream.done();
+  const [created, destroyed] = tally();
+  const event = device.createEvent();
+  const waits: Promise<void>[] = [];
+  gates.close(0);
+  for (let round = 0; round < 3; round++) {
+    event.record(gates.stream);
+    waits.push(event.done(), event.done());
+  }
+  gates.open(0);
+  await Promise.all(waits);
+  event[Symbol.dispose]();
+  const [allCreated, allDestroyed] = tally();
+  assertEquals(allCreated! - created!, 3, "one for each record during a wait");
+  assertEquals(allDestroyed! - destroyed!, 3);
 });

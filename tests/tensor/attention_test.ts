@@ -61,6 +61,10 @@ for (const [form, on] of forms) {
       [1, 3, 1, 65, 65, 7, 1],
       [1, 1, 1, 90, 50, 32, 32],
       [1, 2, 2, 40, 1, 16, 5],
+      // Up to 16 rows of queries have tiles of their own.
+      [1, 1, 1, 15, 63, 16, 5],
+      [1, 2, 1, 8, 64, 16, 5],
+      [1, 1, 1, 17, 65, 16, 5],
     ];
     await Promise.all(shapes.flatMap((extents) => [
       check(extents, {}),
@@ -74,6 +78,8 @@ for (const [form, on] of forms) {
     const extents: Extents = [1, 6, 2, 2, 1601, 24, 16];
     const causal: Score = (_b, _h, i, j) => j <= i + 1599 ? 0 : -Infinity;
     await Promise.all([
+      // From 1024 keys on there are parts.
+      ...[1023, 1024, 1025].map((keys) => check([1, 1, 1, 2, keys, 24, 16], {})),
       check(extents, {}),
       check(extents, { causal: true }, causal),
       check(

@@ -86,6 +86,22 @@ Deno.test("inChunks() halves a chunk that does not fit", async () => {
   assertEquals(small.memory.memoryAllocated(), 0);
 });
 
+Deno.test("inChunks() halves a chunk of two rows of which one fits", async () => {
+  using own = openDevice(device.label, { memory: { maxPoolSize: 16 * MIB } });
+  for (const rows of [2, 3]) {
+    const lengths: number[] = [];
+    const wide = (x: Tensor) => {
+      lengths.push(x.shape[0]!);
+      zeros([x.size, 9 * MIB / 4], { device: own });
+      return x.add(1);
+    };
+    const x = Float32Array.from({ length: rows }, (_, index) => index);
+    const result = await inChunks(wide, [x], { device: own, maxRows: 2 });
+    assertEquals(result, x.map((value) => value + 1));
+    assertEquals(lengths.slice(0, 3), [2, 1, 1]);
+  }
+});
+
 Deno.test("inChunks() refuses operands and results that do not match", async () => {
   const f = (x: Tensor) => x.add(1);
   const x = new Float32Array(6);

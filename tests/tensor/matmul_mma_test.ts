@@ -15,6 +15,7 @@ import { narrowFromFloat32 } from "../../src/memory/element_bits.ts";
 import { storeNumbers } from "../../src/device/validation/validation_case.ts";
 import { checkMatmul } from "../../src/tensor/matmul/matmul.ts";
 import { chooseVariant } from "../../src/tensor/matmul/variants.ts";
+import { recordKernels } from "../support/recorded_kernels.ts";
 import { expect, forms, Grid, read } from "../support/tensor_forms.ts";
 
 const on = forms.get("threads")!;
@@ -185,6 +186,22 @@ Deno.test("matmul() on tensor cores takes large tiles, batches and every epilogu
     ),
     "finished",
   );
+});
+
+Deno.test("matmul() on tensor cores reads 16 bytes at once only of rows that begin at such", () => {
+  for (const width of [72, 73, 76, 80]) {
+    for (let start = 0; start <= 8; start++) {
+      const [launch] = recordKernels(on, () => {
+        const rows = zeros([64, width], { dtype: "float16", device: on });
+        const x = rows.slice([{}, { start, stop: start + 64 }]);
+        matmul(x, x.transpose(), { variant: "mma" });
+      });
+      const lies = /Lie::(\w+), Lie::(\w+)/.exec(launch!.text.body)!.slice(1);
+      const isAligned = 2 * start % 16 === 0 && 2 * width % 16 === 0;
+      const wanted = isAligned ? ["along", "along"] : ["any", "any"];
+      assertEquals(lies, wanted, `rows of ${width} from ${start}`);
+    }
+  }
 });
 
 Deno.test("options.variant mma is refused without tensor cores for the operands, with the reason", () => {

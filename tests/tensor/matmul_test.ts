@@ -251,10 +251,31 @@ Deno.test("matmulBatch() has the bits of matmul() in the order of the pairs, on 
   for (const [run, kind, text] of wrong) assertThrows(run, kind, text);
 });
 
+Deno.test("matmulBatch() lets later work of the caller's stream wait for all products", async () => {
+  const spin = device.kernels.load(
+    "spin_float32(float* out, unsigned long long nanoseconds, float value)",
+  );
+  using stream = device.createStream();
+  using slow = device.createStream();
+  using scratch = device.allocate("float32", 1);
+  using x = fractions([30, 7]).tensor("float32", device);
+  using y = fractions([7, 30]).tensor("float32", device);
+  const options = { stream, maxInFlight: 2 };
+  // Compiled, so that the products are launched at once.
+  await Promise.all(matmulBatch([[x, y], [x, y]], options).map((it) => it.ready()));
+  spin.launch({ grid: 1, block: 1, stream: slow }, scratch, 0.2e9, 1);
+  using late = zeros([30, 7], { device, stream: slow });
+  const streams = matmulBatch([[x, y], [late, y]], options).map((it) => storageOf(it).stream);
+  assertEquals(new Set(streams).size, 2);
+  await stream.done();
+  assertEquals(streams.map((own) => own.query()), [true, true]);
+});
+
 Deno.test("matmul() refuses operands and options that do not fit, by name", () => {
   const x = zeros([2, 3], { device });
   const flags = zeros([3, 3], { dtype: "bool", device });
   const y = zeros([3, 2], { device });
+  const own = zeros([2, 2], { device });
   const call = (options: object) => () => matmul(x, y, options);
   const wrong: readonly (readonly [() => unknown, typeof TypeError | typeof RangeError, string])[] =
     [
@@ -269,6 +290,9 @@ Deno.test("matmul() refuses operands and options that do not fit, by name", () =
       [call({ dtype: "int4" }), TypeError, "options.dtype must be"],
       [call({ out: x }), RangeError, "options.out must have the shape (2, 2)"],
       [call({ out: y.slice([{ stop: 2 }]) }), RangeError, "options.out must not overlap"],
+      [call({ out: own, residual: own.transpose() }), RangeError, "options.out must not overlap"],
+      [call({ out: own, residual: own.flip() }), RangeError, "options.out must not overlap"],
+      [call({ out: own.flip(0), bias: own.at(0) }), RangeError, "options.out must not overlap"],
       [call({ variant: "fast" }), TypeError, "options.variant must be vector, "],
       [call({ variant: "vector" }), RangeError, "it needs one row or column"],
       [call({ stream: 1 }), TypeError, "stream"],

@@ -5,6 +5,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { openDevice } from "../../mod.ts";
 import { DeviceAwareQuantizer } from "../../src/device/ternary.ts";
 import { roundToEven } from "../../src/device/validation/tensor_references.ts";
+import { shifted } from "../support/shifted_array.ts";
 import type { Multiplication } from "./quantizer_worker.ts";
 
 const small = openDevice(device.label, { memory: { maxPoolSize: "4MiB" } });
@@ -37,7 +38,11 @@ Deno.test("DeviceAwareQuantizer.matmul() gives exact sums times both scales in c
         expected[row * n + column] = fround(sum * fround(most / 127)) * scales[column]!;
       }
     }
-    const product = await quantizer.matmul(x, [3, m / 3, k], weights);
+    const product = await quantizer.matmul(shifted(x), [3, m / 3, k], {
+      ...weights,
+      bytes: shifted(weights.bytes),
+      ...(weights.scales === undefined ? {} : { scales: shifted(weights.scales) }),
+    });
     const wrong = product.findIndex((it, at) => it !== expected[at]);
     assertEquals([wrong, product.length, product[wrong]], [-1, m * n, undefined], format);
     assertEquals((await quantizer.matmul(x.subarray(0, 0), [0, k], weights)).length, 0);

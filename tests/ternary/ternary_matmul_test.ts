@@ -11,6 +11,7 @@ import {
 import { DeviceWork } from "../../src/tensor/device_work.ts";
 import { ternaryVariants } from "../../src/ternary/ternary_matmul.ts";
 import { device } from "../support/device.ts";
+import { recordKernels } from "../support/recorded_kernels.ts";
 import { forms, Grid } from "../support/tensor_forms.ts";
 
 const SHAPES = [
@@ -19,6 +20,7 @@ const SHAPES = [
   [3, 4, 64],
   [4, 9, 65],
   [7, 13, 200],
+  [8, 5, 64],
   [9, 6, 8321],
   [65, 11, 130],
   // A tile of tensor cores of each size, with 65 x 11.
@@ -89,6 +91,26 @@ for (const [form, on] of forms) {
     }
   });
 }
+
+Deno.test("ternaryMatmul() reads rows from multiples of 16 bytes, wherever they lie", () => {
+  for (const on of forms.values()) {
+    for (let start = 0; start <= 33; start++) {
+      const launches = recordKernels(on, () => {
+        const weights = TernaryWeights.from({
+          codes: zeros([4, 64], { dtype: "int8", device: on }),
+          scale: tensor(1, { device: on }),
+        });
+        const bytes = zeros([200], { dtype: "int8", device: on });
+        const rows = bytes.slice([{ start, stop: start + 128 }]).reshape([2, 64]);
+        ternaryMatmul(rows, weights, { dtype: "int32" });
+      });
+      const { text, launchArguments } = launches.at(-1)!;
+      const address = ["q_buffer", "q_offset"].map((name) => Number(launchArguments.get(name)))
+        .reduce((sum, it) => sum + it);
+      assertEquals([text.template, address % 16], ["ternaryMatmul", 0], `from ${start}`);
+    }
+  }
+});
 
 Deno.test("ternaryMatmul() gives published products", async () => {
   // Absmax activations and ternary rows of bitnet.cpp's W2A8 linear layer.

@@ -7,6 +7,9 @@ import { device } from "../../support/device.ts";
 const MIB = 2 ** 20;
 const WAIT = { wait: true } as const;
 
+/** Lets requests try: longer than the interval of their attempts. */
+const settle = () => new Promise((resolve) => setTimeout(resolve, 40));
+
 for (const virtualMemory of [true, false]) {
   const kind = virtualMemory ? "mapped memory" : "plain segments";
 
@@ -36,8 +39,10 @@ Deno.test("`allocateAsync()` lets no small request overtake a large one", async 
     served.push(name);
   };
   const all = [request("large", 8 * MIB), request("small", MIB), request("last", 8 * MIB)];
+  await settle();
+  assertEquals(served, [], "there is memory for the small one");
   held.pop()!.free();
-  await device.stream.done();
+  await settle();
   assertEquals(served, []);
   held.pop()!.free();
   await Promise.all(all);
@@ -60,6 +65,54 @@ Deno.test("`allocateAsync()` ends a wait by signal or timeout, and serves the ne
   const { signal } = control;
   await assertRejects(() => pool.allocateAsync("uint8", 1, { ...WAIT, signal }), Error, "has gone");
   assertEquals(pool.memoryAllocated(), 2 * MIB);
+});
+
+Deno.test("`allocateAsync()` keeps no memory of a request that is aborted at any time", async () => {
+  using pool = device.createPool({ maxPoolSize: 8 * MIB });
+  const turns = (count: number) =>
+    Array.from({ length: count }).reduce<Promise<void>>(
+      (all) => all.then(() => {}),
+      Promise.resolve(),
+    );
+  const outcomes = new Set<string>();
+  for (let count = 0; count < 24; count++) {
+    const control = new AbortController();
+    const { signal } = control;
+    const request = pool.allocateAsync("uint8", 2 * MIB, { ...WAIT, signal });
+    const outcome = request.then((buffer) => buffer.free(), () => outcomes.add("aborted"));
+    await turns(count);
+    control.abort(new Error("the client has gone"));
+    await outcome;
+  }
+  await settle();
+  assert(outcomes.has("aborted"));
+  assertEquals([pool.memoryAllocated(), pool.checkLeaks().count], [0, 0]);
+  using whole = await pool.allocateAsync("uint8", 8 * MIB, { ...WAIT, timeout: 60_000 });
+  assertEquals(whole.length, 8 * MIB);
+});
+
+Deno.test("`allocateAsync()` leaves no listener at a signal that many requests share", async () => {
+  using pool = device.createPool({ maxPoolSize: 4 * MIB });
+  const { signal } = new AbortController();
+  let listeners = 0;
+  for (const [name, step] of [["addEventListener", 1], ["removeEventListener", -1]] as const) {
+    const original = signal[name].bind(signal) as (...given: unknown[]) => void;
+    signal[name] = (...given: unknown[]) => {
+      listeners += step;
+      original(...given);
+    };
+  }
+  const options = { ...WAIT, signal };
+  (await pool.allocateAsync("uint8", MIB, options)).free();
+  using held = pool.allocate("uint8", 4 * MIB);
+  const late = pool.allocateAsync("uint8", MIB, { ...options, timeout: 5 });
+  await assertRejects(() => late, OutOfMemoryError);
+  const waiting = pool.allocateAsync("uint8", MIB, options);
+  await settle();
+  assertEquals(listeners, 1, "the request that waits listens");
+  held.free();
+  (await waiting).free();
+  assertEquals(listeners, 0);
 });
 
 Deno.test("`allocateAsync()` refuses at once what fits into no empty pool", async () => {

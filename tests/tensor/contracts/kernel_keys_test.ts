@@ -1,15 +1,20 @@
 // The keys of generated kernels. Calls that differ in one thing at a time are recorded, neither
 // compiled nor launched: calls with one key must have one kernel, or the second runs the first's.
 
-import { assert, assertEquals } from "@std/assert";
+import { assert } from "@std/assert";
 import * as tensors from "../../../src/device/tensor.ts";
 import { type Tensor, zeros } from "../../../src/device/tensor.ts";
-import { quantizeActivations, quantizeWeights } from "../../../src/device/ternary.ts";
-import { ternaryMatmul, TernaryWeights } from "../../../src/device/ternary.ts";
+import {
+  quantizeActivations,
+  quantizeWeights,
+  ternaryMatmul,
+  TernaryWeights,
+} from "../../../src/device/ternary.ts";
 import type { DType } from "../../../mod.ts";
-import { DeviceWork, type GeneratedKernel } from "../../../src/tensor/device_work.ts";
+import { DeviceWork } from "../../../src/tensor/device_work.ts";
 import type { KernelText } from "../../../src/tensor/expression/kernel_text.ts";
 import { ternaryVariants } from "../../../src/ternary/ternary_matmul.ts";
+import { recordKernels } from "../../support/recorded_kernels.ts";
 import { forms } from "../../support/tensor_forms.ts";
 
 /** Calls a public function, whose types say which options go together. */
@@ -23,29 +28,6 @@ type Device = { readonly context: Tensor["context"] };
 /** A kernel without its name: operations share those that compute the same. */
 function contentOf({ template, vectors, dtypes, parameters, definitions, body }: KernelText) {
   return [template, vectors, [...dtypes].sort(), parameters, definitions, body].join("\n");
-}
-
-/** The kernels that calls on a device take, by their keys. */
-function record(on: Device, call: () => void): ReadonlyMap<string, string> {
-  const work = DeviceWork.of(on.context);
-  const kernels = new Map<string, string>();
-  work.kernel = (key, make) => {
-    const text = make();
-    const content = contentOf(text);
-    const known = kernels.get(key) ?? content;
-    assert(known === content, `one key of two kernels: ${key}\n\n${known}\n\n${content}`);
-    kernels.set(key, content);
-    return { text, source: "", kernel: undefined } as unknown as GeneratedKernel;
-  };
-  work.enqueue = () => {};
-  try {
-    tensors.tidy(call);
-  } finally {
-    // The methods of the class again.
-    delete (work as Partial<DeviceWork>).kernel;
-    delete (work as Partial<DeviceWork>).enqueue;
-  }
-  return kernels;
 }
 
 /** Views of a shape that differ in the strides of one axis each. */
@@ -83,13 +65,11 @@ const CALLS: Readonly<Record<string, (device: Device) => void>> = {
   elementwise(device) {
     for (const shape of SHAPES) {
       const views = viewsOf(shape, "float32", device);
+      const targets = viewsOf(shape, "float32", device).slice(0, 1 + shape.length);
       for (const x of views) {
-        for (const y of views) {
+        for (const y of [views[0]!, views[shape.length]!, views.at(-1)!]) {
           run("subtract", x, y);
-          for (const out of [shape.length === 1 ? [0, 1] : [0, 1, shape.length]][0]!) {
-            const target = viewsOf(shape, "float32", device)[out]!;
-            run("subtract", x, y, { out: target });
-          }
+          for (const out of targets) run("subtract", x, y, { out });
         }
         run("subtract", x, 1);
         run("subtract", 1, x);
@@ -100,12 +80,8 @@ const CALLS: Readonly<Record<string, (device: Device) => void>> = {
         for (const [yes, no] of [[x, 1], [1, x], [x, x], [x, views[0]!]]) {
           run("where", flags, yes, no);
         }
-        if (shape.length > 1) {
-          for (const k of [0, 1]) run("tril", x, { k }), run("triu", x, { k });
-        }
+        if (shape.length > 1) run("tril", x), run("triu", x);
         run("concat", [x, x]);
-        run("softmax", x, { axis: 0 });
-        run("layerNorm", x);
       }
     }
     for (const from of TYPES) {
@@ -138,6 +114,14 @@ const CALLS: Readonly<Record<string, (device: Device) => void>> = {
       (a, b) => a.subtract(b).abs().max(),
       (a, b) => run("where", a.less(b), a, b),
       (a, b) => run("where", a.less(b), b, a),
+      (a, b) => run("where", a.greater(b), a, b),
+      (a) => a.astype("int32").abs().astype("float32"),
+      (a) => a.astype("int8").abs().astype("float32"),
+      (a) => a.multiply(3).subtract(a.add(2)),
+      (a) => {
+        const sum = a.add(2); // its number is the first
+        return a.multiply(3).subtract(sum);
+      },
       (a, b) => a.less(b).astype("float32"),
       (a, b) => a.less(b).astype("int32"),
     ];
@@ -149,7 +133,7 @@ const CALLS: Readonly<Record<string, (device: Device) => void>> = {
   },
   reductions(device) {
     for (
-      const shape of [[9], [9, 9], [9, 40], [3, 40, 2], [3, 9, 40], [2, 3, 9, 40], [300, 2000]]
+      const shape of [[9], [9, 9], [9, 40], [3, 40, 2], [3, 9, 40], [2, 3, 9, 40], [2, 2000]]
     ) {
       for (const x of viewsOf(shape, "float32", device)) {
         const axes = [
@@ -159,18 +143,13 @@ const CALLS: Readonly<Record<string, (device: Device) => void>> = {
         ];
         for (const axis of axes) {
           const options = axis === undefined ? {} : { axis };
-          for (
-            const name of ["sum", "prod", "mean", "max", "min", "any", "countNonzero"] as const
-          ) {
+          for (const name of ["sum", "prod", "mean", "max", "any", "countNonzero"] as const) {
             run(name, x, options);
           }
-          for (const correction of [0, 1]) {
-            run("variance", x, { ...options, correction });
-            run("std", x, { ...options, correction });
-          }
+          for (const correction of [0, 1]) run("variance", x, { ...options, correction });
+          run("std", x, options);
           if (Array.isArray(axis)) continue;
           run("argmax", x, options);
-          run("argmin", x, options);
         }
       }
     }
@@ -192,7 +171,7 @@ const CALLS: Readonly<Record<string, (device: Device) => void>> = {
     const make = (dtype: DType, ...shape: number[]) => zeros(shape, { device, dtype }) as Tensor;
     const types = ["float32", "float16", "float64"] as const;
     for (const dtype of types) {
-      for (const x of viewsOf([5, 9], dtype, device)) {
+      for (const x of viewsOf([5, 9], dtype, device).slice(0, dtype === "float32" ? 5 : 2)) {
         for (const name of ["softmax", "logSoftmax"] as const) {
           for (const axis of [0, 1]) run(name, x, { axis });
           run(`${name}Backward`, x, make(dtype, 5, 9));
@@ -204,7 +183,7 @@ const CALLS: Readonly<Record<string, (device: Device) => void>> = {
           const own = weight === undefined ? {} : { weight: weight };
           run("layerNormBackward", x, x, own);
           run("rmsNormBackward", x, x, own);
-          for (const residual of [{}, { residual: x }, { residual: make(dtype, 5, 9) }]) {
+          for (const residual of [{}, { residual: make(dtype, 5, 9) }]) {
             for (
               const quantize of [{}, { quantize: "int8" }, { quantize: "float8_e4m3" }] as const
             ) {
@@ -375,7 +354,7 @@ const CALLS: Readonly<Record<string, (device: Device) => void>> = {
       for (const type of ["int32", "int64"] as const) {
         const indices = [[4], [2, 3]].map((it) => zeros(it, { device, dtype: type }));
         for (const shape of [[9], [9, 9], [3, 9, 9]]) {
-          for (const x of viewsOf(shape, dtype, device)) {
+          for (const x of viewsOf(shape, dtype, device).slice(0, dtype === "float32" ? 9 : 1)) {
             for (const places of indices) {
               run("take", x, places);
               for (const axis of shape.keys()) {
@@ -438,9 +417,14 @@ const CALLS: Readonly<Record<string, (device: Device) => void>> = {
 for (const [form, on] of forms) {
   for (const [name, call] of Object.entries(CALLS)) {
     Deno.test(`A kernel's key distinguishes all that its code depends on: ${name} (${form})`, () => {
-      const kernels = record(on, () => call(on));
+      const kernels = new Map<string, string>();
+      for (const { key, text } of recordKernels(on, () => call(on))) {
+        const content = contentOf(text);
+        const known = kernels.get(key) ?? content;
+        assert(known === content, `one key of two kernels: ${key}\n\n${known}\n\n${content}`);
+        kernels.set(key, content);
+      }
       assert(kernels.size >= 20, `${kernels.size} kernels were recorded`);
-      assertEquals(DeviceWork.of(on.context).order.isWaiting, false);
     });
   }
 }
