@@ -61,7 +61,7 @@ const MIN_HEAD_START = 50_000;
 const MAX_HEAD_START = 50e6;
 
 /** Tensor operations that wait for a compiler. */
-export type PendingWork = Pick<DeviceWork, "isWaiting" | "settled">;
+export type PendingWork = Pick<DeviceWork, "isPending" | "settled">;
 
 /**
  * Runs a benchmark until its kernels are compiled.
@@ -80,8 +80,8 @@ export async function warmUp(
   requireNothingPending(title, work);
 }
 
-function requireNothingPending(title: string, { isWaiting }: PendingWork): void {
-  if (!isWaiting) return;
+function requireNothingPending(title: string, { isPending }: PendingWork): void {
+  if (!isPending) return;
   throw new Error(
     `Cannot measure ${title} as nothing may be pending: its work waits for a compiler`,
   );

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type StartedProgram, startProgram } from "./child_process.ts";
+import { type StartedProgram, startProgram } from "./build/child_process.ts";
 import { call, callStatus, check } from "./check.ts";
 import type { NativeLibrary } from "./library.ts";
 

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { startProgram } from "../ffi/child_process.ts";
+import { startProgram } from "../ffi/build/child_process.ts";
 
 export type CommandOutcome =
   | {

@@ -185,6 +185,20 @@ export class DeviceWork {
     return kernel;
   }
 
+  /**
+   * Whether operations wait, or kernels are being compiled. An operation whose result is disposed before
+   * its kernel is compiled never runs, so benchmarks and tests of repeated calls start without either.
+   */
+  get isPending(): boolean {
+    return this.order.isWaiting || this.#kernels.values().some(({ isSettled }) => !isSettled);
+  }
+
+  /** Resolves when the kernels used so far are compiled, and the operations that wait are launched. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#kernels.values().map(({ settled }) => settled));
+    await this.order.inOrder(this.context, () => Promise.resolve());
+  }
+
   /** Compiles and loads a kernel. */
   async compile(generated: GeneratedKernel): Promise<void> {
     const { context } = this;

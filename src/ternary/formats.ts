@@ -250,7 +250,7 @@ export function convert<B extends Uint8Array | Tensor<"uint8">>(
   options: { readonly from?: CodecOptions; readonly to?: CodecOptions } = {},
 ): B extends Tensor ? Tensor<"uint8"> : Uint8Array<ArrayBuffer> {
   requireObject(options, "options", "convert");
-  requireNames(options, ["from", "to"], "convert");
+  requireOptions(options, ["from", "to"], "convert");
   const values = decode(bytes as Uint8Array, shape, from, options.from);
   const result = encode(values, shape, to, options.to);
   if ((values as unknown) instanceof Tensor) (values as unknown as Tensor).dispose();

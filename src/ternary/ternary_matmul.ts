@@ -4,7 +4,7 @@
  * @module
  */
 
-import { refuseOption, requireInstance } from "../ffi/arguments.ts";
+import { refuseOption, requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { isCapturing } from "../stream/running_captures.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { cTypeOf, type DType } from "../memory/dtype.ts";
@@ -13,7 +13,6 @@ import {
   dense,
   newTensor,
   requireDType,
-  requireNames,
   requireStored,
 } from "../tensor/apply.ts";
 import { DeviceWork } from "../tensor/device_work.ts";
@@ -186,7 +185,7 @@ function check(
   weights: TernaryWeights,
   options: TernaryMatmulOptions,
 ) {
-  requireNames(options, ["dtype", "bias", "scale", "variant", "stream"], action);
+  requireOptions(options, ["dtype", "bias", "scale", "variant", "stream"], action);
   requireInstance(weights, TernaryWeights, "weights", action);
   weights.codes.requireUsable(action, "weights");
   const own = requireDType(

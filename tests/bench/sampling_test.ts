@@ -19,21 +19,21 @@ function bench(clock: Bench["clock"], run: Bench["run"], calls?: number): Bench 
 }
 
 Deno.test("warmUp() waits for the compiler, and refuses work that always waits for it", async () => {
-  let isWaiting = false;
+  let isPending = false;
   const work: PendingWork = {
-    get isWaiting() {
-      return isWaiting;
+    get isPending() {
+      return isPending;
     },
     settled() {
-      isWaiting = false;
+      isPending = false;
       return Promise.resolve();
     },
   };
   let runs = 0;
-  await warmUp("once", () => void (isWaiting = runs++ === 0), work);
-  assertEquals([runs, isWaiting], [2, false]);
+  await warmUp("once", () => void (isPending = runs++ === 0), work);
+  assertEquals([runs, isPending], [2, false]);
   await assertRejects(
-    () => warmUp("another kernel each time", () => void (isWaiting = true), work),
+    () => warmUp("another kernel each time", () => void (isPending = true), work),
     Error,
     "Cannot measure another kernel each time as nothing may be pending",
   );
@@ -47,7 +47,7 @@ Deno.test("sampleBench() times work whose kernel is compiled at its first call",
     const { samples, calls, clock } = await sampleBench(
       bench("device", () => {
         cos(x).dispose();
-        waiting.push(work.isWaiting);
+        waiting.push(work.isPending);
       }),
       device,
       plan,

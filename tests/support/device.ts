@@ -1,17 +1,19 @@
 /**
  * The device that tests run on: that of `GRIDSTRIDE_DEVICE`, else the host device.
  *
- * Opened when this module is loaded, because the resource sanitizer takes a library that is
- * opened inside a test for a leak.
+ * It and both libraries are opened when this module is loaded, because the resource sanitizer takes a
+ * library that is opened inside a test for a leak.
  *
  * @module
  */
 
 import "./cache_directory.ts";
-import { type Device, openDevice } from "../../mod.ts";
+import { type Device, listDevices, openDevice } from "../../mod.ts";
 
 /** The device under test. */
 export const device: Device = openDevice(Deno.env.get("GRIDSTRIDE_DEVICE") ?? "host");
+
+listDevices();
 
 /** Options of a test of what only the host device has or lacks: it does not hold for a GPU. */
 export const onHostDevice: { readonly ignore: boolean } = { ignore: device.info.kind !== "host" };

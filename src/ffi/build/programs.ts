@@ -5,7 +5,7 @@
  */
 
 import { delimiter, isAbsolute, join } from "node:path";
-import { startProgram, withheldText } from "../child_process.ts";
+import { startProgram, withheldText } from "./child_process.ts";
 import type { EnvironmentReader } from "../granted_environment.ts";
 
 export type ProgramOutput = Awaited<ReturnType<typeof runProgram>>;

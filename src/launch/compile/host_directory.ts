@@ -11,7 +11,7 @@ import {
   makeCacheDirectory,
   versionedCacheDirectory,
 } from "../../ffi/cache_directory.ts";
-import { withheldText } from "../../ffi/child_process.ts";
+import { withheldText } from "../../ffi/build/child_process.ts";
 import type { EnvironmentReader } from "../../ffi/granted_environment.ts";
 import type { NativeLibrary } from "../../ffi/library.ts";
 import { spawnTied } from "../../ffi/native_process.ts";

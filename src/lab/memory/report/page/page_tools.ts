@@ -11,6 +11,23 @@ import type {
   TIMELINE_ACTIONS,
 } from "../../snapshot/memory_snapshot.ts";
 import { formatCount, innermostFrame } from "../quantities.ts";
+import type {
+  CanvasPattern,
+  CanvasRenderingContext2D,
+  Document,
+  HTMLCanvasElement,
+  HTMLElement,
+  HTMLElementTagNameMap,
+  Node,
+  Window,
+} from "./dom.ts";
+
+declare const document: Document;
+declare const devicePixelRatio: number;
+declare const innerWidth: number;
+declare const innerHeight: number;
+declare const requestAnimationFrame: Window["requestAnimationFrame"];
+declare const getComputedStyle: Window["getComputedStyle"];
 
 export interface PageData
   extends Pick<MemorySnapshot, "streams" | "sites" | "segments" | "timeline"> {

@@ -33,6 +33,17 @@ import {
   stateFill,
 } from "./page_tools.ts";
 import { startTimeline } from "./timeline_view.ts";
+import type {
+  CanvasRenderingContext2D,
+  HTMLCanvasElement,
+  HTMLInputElement,
+  MouseEvent,
+  Node,
+  Window,
+} from "./dom.ts";
+
+declare const ResizeObserver: Window["ResizeObserver"];
+declare const matchMedia: Window["matchMedia"];
 
 export interface MapBlock extends SnapshotBlock {
   readonly segment: number;

@@ -28,6 +28,9 @@ import {
   prepareCanvas,
   showTooltip,
 } from "./page_tools.ts";
+import type { CanvasRenderingContext2D, HTMLCanvasElement, HTMLSelectElement } from "./dom.ts";
+
+declare const devicePixelRatio: number;
 
 /** Returns the least 1, 2 or 5 times a power of ten that is at least a positive number. */
 export function roundStep(least: number): number {

@@ -1,11 +1,11 @@
 // Programs are started with the loader's variables of CUDA machines, under permissions for single
 // programs.
 
-import "../support/cache_directory.ts";
+import "../../support/cache_directory.ts";
 import { assertEquals, assertMatch } from "@std/assert";
-import { device } from "../support/device.ts";
-import { repositoryPath, runProgram } from "../support/subprocess.ts";
-import { TemporaryDirectory } from "../support/temporary_file.ts";
+import { device } from "../../support/device.ts";
+import { repositoryPath, runProgram } from "../../support/subprocess.ts";
+import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
 const VARIABLES = { LD_LIBRARY_PATH: "/opt/cuda/lib64", LD_BIND_NOW: "1" };
 
