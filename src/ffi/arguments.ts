@@ -23,6 +23,27 @@ export function requireObject(
   );
 }
 
+/**
+ * Refuses options that are no object, and options by other names, which a caller may have misspelt.
+ *
+ * @param names The names of all options.
+ */
+export function requireOptions<Options extends object>(
+  options: Options,
+  names: readonly string[],
+  action: string,
+): Options {
+  requireObject(options, "options", action);
+  for (const name in options) {
+    if (names.includes(name)) continue;
+    const allowed = names.length === 0 ? "empty" : names.join(", ");
+    throw new TypeError(
+      `Cannot ${action} as options must be ${allowed}: there is ${describeValue(name)}`,
+    );
+  }
+  return options;
+}
+
 /** Refuses anything but an instance of a class. */
 export function requireInstance<T>(
   value: unknown,

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
@@ -77,23 +77,6 @@ export function requireTensor(value: unknown, name: string, action: string): Ten
   requireInstance(value, Tensor, name, action);
   value.requireUsable(action, name);
   return value;
-}
-
-/** Refuses options that are no object. */
-export function requireOptions<Options>(options: Options, action: string): Options {
-  requireObject(options, "options", action);
-  return options;
-}
-
-/** Refuses options by other names, which a caller may have misspelt. */
-export function requireNames(options: object, names: readonly string[], action: string): void {
-  requireObject(options, "options", action);
-  for (const name of Object.keys(options)) {
-    if (names.includes(name)) continue;
-    throw new TypeError(
-      `Cannot ${action} as options must be ${names.join(", ")}: there is ${describeValue(name)}`,
-    );
-  }
 }
 
 /** Refuses values that are no tensors with memory. */
@@ -204,7 +187,7 @@ export function applyExpression(
   build: (nodes: readonly ExpressionNode[]) => ExpressionNode,
   options: TensorOptions & { readonly out?: Tensor } = {},
 ): Tensor {
-  requireObject(options, "options", action);
+  requireOptions(options, ["stream", "out"], action);
   const tensors: Tensor[] = [];
   const scalars: (number | bigint | boolean)[] = [];
   let isTraced = false;

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkInteger, requireObject, trueArray } from "../ffi/arguments.ts";
+import { checkInteger, requireObject, requireOptions, trueArray } from "../ffi/arguments.ts";
 import { OutOfMemoryError } from "../ffi/cuda_error.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import {
@@ -100,7 +100,7 @@ export async function inChunks<D extends DType>(
   })[],
   options: Omit<CreationOptions, "dtype"> & { readonly maxRows?: number } = {},
 ): Promise<TypedArrayOf<D, ArrayBuffer>> {
-  requireObject(options, "options", ACTION);
+  requireOptions(options, ["device", "stream", "maxRows"], ACTION);
   if (typeof f !== "function" || !Array.isArray(arrays)) {
     throw new TypeError(
       `Cannot ${ACTION} as f must be a function and arrays an array: they are ${

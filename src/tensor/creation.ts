@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInteger, requireObject, trueArray } from "../ffi/arguments.ts";
+import { requireInteger, requireOptions, trueArray } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { contextOf, type DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
@@ -52,6 +52,9 @@ export function provideDefaultDevice(
 }
 
 let openDefault: Parameters<typeof provideDefaultDevice>[0];
+
+/** Names of options. */
+export const CREATION_NAMES: readonly string[] = ["device", "stream", "dtype"];
 
 /** The device that options name, or the default device. */
 export function placeOf({ device, stream }: CreationOptions, action: string): DeviceContext {
@@ -165,7 +168,7 @@ export function tensor(
   options: CreationOptions = {},
 ): Tensor {
   const action = "make a tensor";
-  requireObject(options, "options", action);
+  requireOptions(options, CREATION_NAMES, action);
   const { shape, elements } = flatten(data, action);
   const [first] = elements;
   const implied = typeof first === "boolean"
@@ -197,7 +200,7 @@ export function fromTypedArray<A extends SelfDescribingArray, D extends DType = 
   options: CreationOptions<D> = {},
 ): Tensor<D> {
   const action = "make a tensor of a typed array";
-  requireObject(options, "options", action);
+  requireOptions(options, CREATION_NAMES, action);
   const dtype = (options.dtype ?? (trueArray(array) && dtypeOf(array))) as D | undefined;
   if (dtype === undefined) {
     throw new TypeError(
@@ -233,7 +236,7 @@ export function fromBuffer<D extends DType>(
   options: TensorOptions = {},
 ): Tensor<D> {
   const action = "make a tensor over a buffer";
-  requireObject(options, "options", action);
+  requireOptions(options, ["stream"], action);
   if (!(buffer instanceof DeviceBuffer) || buffer.disposed) {
     throw new TypeError(
       `Cannot ${action} as buffer must be a live DeviceBuffer: it is ${describeValue(buffer)}`,
@@ -259,7 +262,7 @@ export function full<D extends DType = "float32">(
   options: CreationOptions<D> = {},
 ): Tensor<D> {
   const action = "make a full tensor";
-  requireObject(options, "options", action);
+  requireOptions(options, CREATION_NAMES, action);
   const { dtype = "float32" as D } = options;
   elementBits(dtype, value); // before memory is allocated
   const extents = requireShape(shape, action);
@@ -303,7 +306,6 @@ export function generated<D extends DType>(
   scalars: readonly (number | bigint)[],
   template: "map" | "random" = "map",
 ): Tensor<D> {
-  requireObject(options, "options", action);
   const context = placeOf(options, action);
   const { dtype = "float32" as D } = options;
   const place = options.stream === undefined ? {} : { stream: options.stream };
@@ -328,7 +330,7 @@ function progression<D extends DType>(
   options: CreationOptions<D>,
   stop?: number,
 ): Tensor<D> {
-  requireObject(options, "options", action);
+  requireOptions(options, CREATION_NAMES, action);
   const { dtype = "float32" } = options;
   const range = integerRange(dtype);
   for (

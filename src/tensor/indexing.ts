@@ -7,6 +7,7 @@
  * @module
  */
 
+import { requireOptions } from "../ffi/arguments.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import type { DType } from "../memory/dtype.ts";
 import {
@@ -16,7 +17,6 @@ import {
   dense,
   newTensor,
   requireDType,
-  requireOptions,
   requireStored,
   type TensorOptions,
 } from "./apply.ts";
@@ -137,7 +137,7 @@ export function take<D extends DType>(
   indices: Indices,
   options: TakeOptions = {},
 ): Tensor<D> {
-  const { axis, ...rest } = requireOptions(options, "take");
+  const { axis, ...rest } = requireOptions(options, ["axis", "stream"], "take");
   return taken("take", requireStored(x, "x", "take"), indices, axis, rest) as Tensor as Tensor<D>;
 }
 
@@ -175,7 +175,7 @@ export function takeAlongAxis<D extends DType>(
   options: TakeOptions = {},
 ): Tensor<D> {
   const action = "takeAlongAxis";
-  const { axis = -1, ...rest } = requireOptions(options, action);
+  const { axis = -1, ...rest } = requireOptions(options, ["axis", "stream"], action);
   const whole = requireStored(x, "x", action);
   const positions = requireIndices(indices, action);
   const at = requireAxis(axis, whole.rank, action);
@@ -209,7 +209,7 @@ export function embedding<D extends DType>(
 ): Tensor<D> {
   const table = requireStored(weights, "weights", "embedding");
   if (table.rank === 2) {
-    const place = requireOptions(options, "embedding");
+    const place = requireOptions(options, ["stream"], "embedding");
     return taken("embedding", table, indices, 0, place) as Tensor as Tensor<D>;
   }
   throw new RangeError(
@@ -250,7 +250,7 @@ export function scatterAdd<D extends DType>(
   all: TakeOptions = {},
 ): Tensor<D> {
   const action = "scatterAdd";
-  const { axis = 0, ...options } = requireOptions(all, action);
+  const { axis = 0, ...options } = requireOptions(all, ["axis", "stream"], action);
   const whole = requireStored(x, "x", action);
   const { dtype } = whole;
   if (dtype.startsWith("float8")) {

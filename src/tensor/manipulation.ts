@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInteger } from "../ffi/arguments.ts";
+import { requireInteger, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DType, ElementOf } from "../memory/dtype.ts";
 import {
@@ -13,11 +13,18 @@ import {
   commonType,
   copyOf,
   newTensor,
-  requireOptions,
   requireStored,
   type TensorOptions,
 } from "./apply.ts";
-import { arange, type CreationOptions, fromTypedArray, full, ones, zeros } from "./creation.ts";
+import {
+  arange,
+  CREATION_NAMES,
+  type CreationOptions,
+  fromTypedArray,
+  full,
+  ones,
+  zeros,
+} from "./creation.ts";
 import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
 import { take } from "./indexing.ts";
 import { requireAxis, type Shape, shapeText } from "./layout.ts";
@@ -111,7 +118,7 @@ export function concat<const T extends readonly AnyTensor[]>(
   options: TensorOptions & { readonly axis?: number | null } = {},
 ): Tensor<CommonType<T>> {
   const list = requireList(tensors, "concat");
-  const { axis = 0, ...rest } = requireOptions(options, "concat");
+  const { axis = 0, ...rest } = requireOptions(options, ["axis", "stream"], "concat");
   if (axis !== null) {
     return joined("concat", list, { ...rest, axis }) as Tensor & Tensor<CommonType<T>>;
   }
@@ -121,7 +128,7 @@ export function concat<const T extends readonly AnyTensor[]>(
 }
 
 function joined(action: string, list: readonly Tensor[], options: AxisOptions): Tensor {
-  const { axis = 0, ...rest } = requireOptions(options, action);
+  const { axis = 0, ...rest } = options;
   using scope = new TensorScope();
   const [first] = list;
   const at = requireAxis(axis, first!.rank, action);
@@ -156,7 +163,7 @@ export function stack<const T extends readonly AnyTensor[]>(
 ): Tensor<CommonType<T>> {
   const list = requireList(tensors, "stack");
   requireEqualShapes(list, "stack");
-  const { axis: wanted = 0 } = requireOptions(options, "stack");
+  const { axis: wanted = 0 } = requireOptions(options, ["axis", "stream"], "stack");
   const axis = requireAxis(wanted, list[0]!.rank + 1, "stack");
   using scope = new TensorScope();
   const views = list.map((it) => it.expandDims(axis));
@@ -177,7 +184,7 @@ export function split<D extends DType>(
   sections: number | readonly number[],
   options: { readonly axis?: number } = {},
 ): Tensor<D>[] {
-  const { axis = 0 } = requireOptions(options, "split");
+  const { axis = 0 } = requireOptions(options, ["axis"], "split");
   const whole = requireStored(x, "x", "split");
   const at = requireAxis(axis, whole.rank, "split");
   const extent = whole.shape[at]!;
@@ -209,7 +216,7 @@ export function flip<D extends DType>(
   x: Tensor<D>,
   options: { readonly axis?: number | readonly number[] } = {},
 ): Tensor<D> {
-  const { axis } = requireOptions(options, "flip");
+  const { axis } = requireOptions(options, ["axis"], "flip");
   return requireStored(x, "x", "flip").flip(axis) as Tensor as Tensor<D>;
 }
 
@@ -227,7 +234,7 @@ export function roll<D extends DType>(
   options: TensorOptions & { readonly axis?: number | readonly number[] } = {},
 ): Tensor<D> {
   const action = "roll";
-  const { axis, ...rest } = requireOptions(options, action);
+  const { axis, ...rest } = requireOptions(options, ["axis", "stream"], action);
   const whole = requireStored(x, "x", action);
   const axes = axis === undefined ? undefined : Array.isArray(axis) ? axis : [axis];
   const shifts: readonly number[] = Array.isArray(shift) ? shift : (axes ?? [0]).map(() => shift);
@@ -271,7 +278,7 @@ export function repeat<D extends DType>(
   options: AxisOptions = {},
 ): Tensor<D> {
   const action = "repeat";
-  const { axis, ...rest } = requireOptions(options, action);
+  const { axis, ...rest } = requireOptions(options, ["axis", "stream"], action);
   using flat = axis === undefined ? requireStored(x, "x", action).flatten() : undefined;
   const whole = flat ?? requireStored(x, "x", action);
   const at = requireAxis(axis === undefined ? 0 : axis, whole.rank, action);
@@ -314,7 +321,7 @@ export function pad<D extends DType>(
   widths: number | readonly [number, number] | readonly (readonly [number, number])[],
   options: TensorOptions & { readonly value?: ElementOf<D> } = {},
 ): Tensor<D> {
-  const { value, ...rest } = requireOptions(options, "pad");
+  const { value, ...rest } = requireOptions(options, ["value", "stream"], "pad");
   const whole = requireStored(x, "x", "pad");
   const list: readonly unknown[] = Array.isArray(widths) ? widths : [widths, widths];
   const isPair = list.length === 2 && !list.some(Array.isArray);
@@ -352,7 +359,7 @@ function triangle(
   x: Tensor,
   all: DiagonalOptions,
 ): Tensor {
-  const { k = 0, ...options } = requireOptions(all, action);
+  const { k = 0, ...options } = requireOptions(all, ["k", "stream"], action);
   const { shape, dtype, rank } = requireStored(x, "x", action);
   if (rank < 2) {
     throw new RangeError(`Cannot ${action} as x must have at least 2 dimensions: it has ${rank}`);
@@ -408,7 +415,7 @@ export function eye<D extends DType = "float32">(
   all: CreationOptions<D> & { readonly k?: number } = {},
 ): Tensor<D> {
   const action = "make an identity matrix";
-  const { k = 0, ...options } = requireOptions(all, action);
+  const { k = 0, ...options } = requireOptions(all, ["k", ...CREATION_NAMES], action);
   requireInteger(k, "options.k", action, -Number.MAX_SAFE_INTEGER);
   using scope = new TensorScope();
   const result = zeros<D>([rows, columns], options);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireObject } from "../ffi/arguments.ts";
+import { requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DType } from "../memory/dtype.ts";
 import { requireDType, type TensorOptions } from "./apply.ts";
@@ -28,6 +28,9 @@ import type { Tensor } from "./tensor.ts";
  * @category Row operations
  */
 export type QuantizedDType = "int8" | "float8_e4m3";
+
+/** Names of options; layerNorm() has one more. */
+const NAMES = ["weight", "epsilon", "residual", "quantize", "stream"];
 
 /** The largest magnitude of quantised elements. */
 const LIMITS: Readonly<Record<QuantizedDType, number>> = { int8: 127, float8_e4m3: 448 };
@@ -116,7 +119,7 @@ function normalise<D extends DType>(
   options: LayerNormOptions<D>,
   isCentred: boolean,
 ) {
-  requireObject(options, "options", action);
+  requireOptions(options, isCentred ? [...NAMES, "bias"] : NAMES, action);
   const { weight, bias, residual, quantize } = options;
   const columns = requireRows(x, action);
   const epsilon = requireEpsilon(options.epsilon, action);
@@ -199,7 +202,7 @@ function gradients(
   options: RmsNormOptions,
   isCentred: boolean,
 ) {
-  requireObject(options, "options", action);
+  requireOptions(options, ["weight", "epsilon", "stream"], action);
   const columns = requireRows(x, action);
   requireFloats(dy, "dy", action);
   requireShapeOf(dy, "dy", x.shape, action);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireObject } from "../ffi/arguments.ts";
+import { requireObject, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { type DType, isDType, isFloatDType } from "../memory/dtype.ts";
 import { requireTensor, type TensorOptions } from "./apply.ts";
@@ -108,7 +108,7 @@ function requireElements(
 /** Reduces a tensor, or ends the expression that `fuse()` builds. */
 function reduce(reduction: Reduction, x: Tensor, options: ReduceOptions): Tensor {
   requireTensor(x, "x", reduction.action);
-  requireObject(options, "options", reduction.action);
+  requireOptions(options, ["axis", "keepDims", "stream"], reduction.action);
   const traced = tracedOf(x);
   if (traced !== undefined) return traced.tracer.reduction(x, reduction, options);
   const input: ExpressionNode = { kind: "input", index: 0, dtype: x.dtype };

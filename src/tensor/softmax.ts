@@ -4,10 +4,10 @@
  * @module
  */
 
-import { requireObject } from "../ffi/arguments.ts";
+import { requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DType } from "../memory/dtype.ts";
-import { copyOf, requireDType, requireOptions, type TensorOptions } from "./apply.ts";
+import { copyOf, requireDType, type TensorOptions } from "./apply.ts";
 import { DeviceWork } from "./device_work.ts";
 import type { ExpressionNode } from "./expression/node.ts";
 import { requireAxis, shapeText } from "./layout.ts";
@@ -70,7 +70,7 @@ function forward(
   all: SoftmaxOptions,
   isLog: boolean,
 ): Tensor {
-  const { axis = -1, ...options } = requireOptions(all, action);
+  const { axis = -1, ...options } = requireOptions(all, ["axis", "stream"], action);
   requireFloats(x, "x", action);
   const at = requireAxis(axis, x.rank, action);
   const nodes = new RowNodes(rowType(x));
@@ -92,7 +92,7 @@ function backward(
   all: SoftmaxOptions,
   isLog: boolean,
 ): Tensor {
-  const { axis = -1, ...options } = requireOptions(all, action);
+  const { axis = -1, ...options } = requireOptions(all, ["axis", "stream"], action);
   requireFloats(dy, "dy", action);
   requireFloats(y, "y", action);
   requireShapeOf(dy, "dy", y.shape, action);
@@ -265,7 +265,7 @@ export function crossEntropy<D extends DType>(
   options: CrossEntropyOptions = {},
 ): Tensor<D> {
   const action = "crossEntropy";
-  requireObject(options, "options", action);
+  requireOptions(options, ["reduction", "stream"], action);
   const x = logits as Tensor;
   using scope = new TensorScope();
   const { reduction, pick, column: labelColumn } = classified(
@@ -311,7 +311,7 @@ export function crossEntropyBackward<D extends DType>(
   options: CrossEntropyOptions = {},
 ): Tensor<D> {
   const action = "crossEntropyBackward";
-  requireObject(options, "options", action);
+  requireOptions(options, ["reduction", "stream"], action);
   const x = logits as Tensor;
   using scope = new TensorScope();
   const { reduction, pick, column: labelColumn } = classified(

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInteger } from "../ffi/arguments.ts";
+import { requireInteger, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { bytesPerElement, cTypeOf, type DType } from "../memory/dtype.ts";
@@ -17,7 +17,6 @@ import {
   copyOf,
   dense,
   newTensor,
-  requireOptions,
   requireStored,
   type TensorOptions,
 } from "./apply.ts";
@@ -42,6 +41,8 @@ export interface SortOptions extends TensorOptions {
   /** Whether the largest element comes first. */
   readonly descending?: boolean;
 }
+
+const SORT_NAMES = ["axis", "descending", "stream"];
 
 /** Elements of a run that the first pass sorts, as `run_length` in `sort.cuh`. */
 const RUN = 16;
@@ -139,7 +140,7 @@ function sortRows(
 
 /** Checks the arguments of a sort, and sorts. */
 function sorted(action: string, x: Tensor, isIndexed: boolean, options: SortOptions) {
-  const { axis = -1, descending = false, ...rest } = requireOptions(options, action);
+  const { axis = -1, descending = false, ...rest } = requireOptions(options, SORT_NAMES, action);
   const whole = requireOrdered(x, "x", action);
   const at = requireAxis(axis, whole.rank, action);
   if (typeof descending !== "boolean") {
@@ -205,7 +206,7 @@ export function topk<D extends DType>(
   k: number,
   options: AxisOptions = {},
 ): { readonly values: Tensor<D>; readonly indices: Tensor<"int64"> } {
-  const { axis: wanted = -1 } = requireOptions(options, "topk");
+  const { axis: wanted = -1 } = requireOptions(options, ["axis", "stream"], "topk");
   const axis = requireAxis(wanted, requireOrdered(x, "x", "topk").rank, "topk");
   requireInteger(k, "k", "topk", 0, x.shape[axis]);
   using scope = new TensorScope();
@@ -236,7 +237,7 @@ export function searchsorted(
   all: TensorOptions & { readonly side?: "left" | "right" } = {},
 ): Tensor<"int64"> {
   const action = "searchsorted";
-  const { side = "left", ...options } = requireOptions(all, action);
+  const { side = "left", ...options } = requireOptions(all, ["side", "stream"], action);
   const both = [requireOrdered(x1, "x1", action), requireOrdered(x2, "x2", action)];
   if (x1.rank !== 1) {
     throw new RangeError(
@@ -292,7 +293,7 @@ export async function unique<D extends DType>(
   x: Tensor<D>,
   options: TensorOptions = {},
 ): Promise<Tensor<D>> {
-  requireOptions(options, "unique");
+  requireOptions(options, ["stream"], "unique");
   const whole = requireOrdered(x, "x", "unique");
   using flat = whole.flatten();
   if (flat.size === 0) return copyOf(flat, flat.dtype, options) as Tensor as Tensor<D>;
@@ -323,6 +324,7 @@ export async function nonzero(
   x: Tensor,
   options: TensorOptions = {},
 ): Promise<Tensor<"int64">[]> {
+  requireOptions(options, ["stream"], "nonzero");
   const { shape, rank } = requireStored(x, "x", "nonzero");
   if (rank === 0) throw new RangeError("Cannot nonzero as x must have dimensions: it has none");
   using flags = copyOf(x, "bool", options);
@@ -408,7 +410,11 @@ export function cumulativeSum<D extends DType>(
   all: AxisOptions & { readonly includeInitial?: boolean } = {},
 ): Tensor<SumResult<D>> {
   const action = "cumulativeSum";
-  const { axis, includeInitial = false, ...options } = requireOptions(all, action);
+  const { axis, includeInitial = false, ...options } = requireOptions(all, [
+    "axis",
+    "includeInitial",
+    "stream",
+  ], action);
   const whole = requireOrdered(x, "x", action);
   if (axis === undefined && whole.rank !== 1) {
     throw new TypeError(

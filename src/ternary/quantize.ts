@@ -4,9 +4,8 @@
  * @module
  */
 
-import { requireObject } from "../ffi/arguments.ts";
+import { requireObject, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import { requireNames } from "../tensor/apply.ts";
 import { concat, type Tensor, type TensorOptions } from "../tensor/mod.ts";
 import { castNode, type ExpressionNode } from "../tensor/expression/node.ts";
 import { shapeText } from "../tensor/layout.ts";
@@ -79,7 +78,7 @@ export function quantizeWeights(
 ): { readonly codes: Tensor<"int8">; readonly scale: Tensor<"float32"> } {
   const action = "quantizeWeights";
   requireObject(options, "options", action);
-  requireNames(options, ["segments", "stream"], action);
+  requireOptions(options, ["segments", "stream"], action);
   const weights = requireFloats(w, "w", action);
   if (weights.rank !== 2 || weights.size === 0) {
     throw new RangeError(
@@ -150,7 +149,7 @@ export function quantizeActivations(
 ): { readonly values: Tensor<"int8">; readonly scale: Tensor<"float32"> } {
   const action = "quantizeActivations";
   requireObject(options, "options", action);
-  requireNames(options, ["stream"], action);
+  requireOptions(options, ["stream"], action);
   const rows = requireFloats(x, "x", action);
   if (rows.rank === 0) {
     throw new RangeError(`Cannot ${action} as x must have dimensions: it has none`);

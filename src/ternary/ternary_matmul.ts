@@ -4,18 +4,11 @@
  * @module
  */
 
-import { refuseOption, requireInstance } from "../ffi/arguments.ts";
+import { refuseOption, requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { isCapturing } from "../stream/running_captures.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { cTypeOf, type DType } from "../memory/dtype.ts";
-import {
-  commonContext,
-  dense,
-  newTensor,
-  requireDType,
-  requireNames,
-  requireStored,
-} from "../tensor/apply.ts";
+import { commonContext, dense, newTensor, requireDType, requireStored } from "../tensor/apply.ts";
 import { DeviceWork } from "../tensor/device_work.ts";
 import { hostVectorSets } from "../tensor/expression/vector_set.ts";
 import { isDense, shapeText } from "../tensor/layout.ts";
@@ -186,7 +179,7 @@ function check(
   weights: TernaryWeights,
   options: TernaryMatmulOptions,
 ) {
-  requireNames(options, ["dtype", "bias", "scale", "variant", "stream"], action);
+  requireOptions(options, ["dtype", "bias", "scale", "variant", "stream"], action);
   requireInstance(weights, TernaryWeights, "weights", action);
   weights.codes.requireUsable(action, "weights");
   const own = requireDType(

@@ -4,14 +4,13 @@
  * @module
  */
 
-import { refuseOption, requireObject } from "../../ffi/arguments.ts";
+import { refuseOption, requireObject, requireOptions } from "../../ffi/arguments.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
 import {
   commonContext,
   dense,
   newTensor,
   requireDType,
-  requireNames,
   requireStored,
   type TensorOptions,
 } from "../apply.ts";
@@ -317,7 +316,7 @@ function checkAttention(
   options: AttentionOptions,
   action: string,
 ) {
-  requireNames(options, [...WINDOW_NAMES, "mask", "blockMask"], action);
+  requireOptions(options, [...WINDOW_NAMES, "mask", "blockMask"], action);
   const axes = "[batch, heads, length, headSize]";
   const operands = requireOperands(q, k, v, 4, axes, action);
   const [batches, heads, queries, size] = q.shape as [number, number, number, number];
@@ -376,7 +375,7 @@ function checkBlocks(
   if (blockMask === undefined) return undefined;
   requireObject(blockMask, "options.blockMask", action);
   const { mask, blockSize, ...others } = blockMask;
-  requireNames(others, [], action);
+  requireOptions(others, [], action);
   if (!Number.isInteger(blockSize) || blockSize < 1 || blockSize % KEY_TILE !== 0) {
     const allowed = `a multiple of ${KEY_TILE}`;
     refuseOption(RangeError, action, "blockMask.blockSize", allowed, blockSize);

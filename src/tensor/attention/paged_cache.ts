@@ -4,17 +4,11 @@
  * @module
  */
 
-import { checkInteger, refuseOption } from "../../ffi/arguments.ts";
+import { checkInteger, refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
-import {
-  commonContext,
-  newTensor,
-  requireDType,
-  requireNames,
-  type TensorOptions,
-} from "../apply.ts";
+import { commonContext, newTensor, requireDType, type TensorOptions } from "../apply.ts";
 import { type CreationOptions, fromTypedArray, placeOf } from "../creation.ts";
 import { shapeText } from "../layout.ts";
 import { runTemplate } from "../templates.ts";
@@ -115,7 +109,7 @@ export class PagedCache<D extends AttentionDType = "float32"> implements Disposa
    */
   constructor(options: PagedCacheOptions<D>) {
     const action = "make a cache";
-    requireNames(options, ["device", "dtype", "stream", ...SIZES], action);
+    requireOptions(options, ["device", "dtype", "stream", ...SIZES], action);
     const { pages, pageSize = 16, heads, headSize, valueSize = headSize } = options;
     const dtype = options.dtype ?? "float32" as D;
     if (!["float32", "float16", "bfloat16"].includes(dtype)) {
@@ -190,7 +184,7 @@ export class PagedCache<D extends AttentionDType = "float32"> implements Disposa
     options: TensorOptions = {},
   ): void {
     const action = "append to a cache";
-    requireNames(options, ["stream"], action);
+    requireOptions(options, ["stream"], action);
     const all = requireSequences(sequences, action).map((it) => this.#sequence(it, action));
     const [, pageSize, heads] = this.keys.shape as [number, number, number];
     const tokens = k?.shape?.[2] ?? 0;
@@ -322,7 +316,7 @@ export function decodeAttention<D extends AttentionDType>(
   options: AttentionWindowOptions & { readonly logSumExp?: boolean } = {},
 ): Tensor<D> | AttentionResult<D> {
   const action = "decodeAttention";
-  requireNames(options, WINDOW_NAMES, action);
+  requireOptions(options, WINDOW_NAMES, action);
   if (!(cache instanceof PagedCache)) {
     throw new TypeError(
       `Cannot ${action} as cache must be a PagedCache: it is ${describeValue(cache)}`,

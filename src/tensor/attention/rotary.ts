@@ -4,7 +4,7 @@
  * @module
  */
 
-import { refuseOption } from "../../ffi/arguments.ts";
+import { refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
 import { cTypeOf } from "../../memory/dtype.ts";
 import {
@@ -12,7 +12,6 @@ import {
   dense,
   newTensor,
   requireDType,
-  requireNames,
   requireStored,
   type TensorOptions,
 } from "../apply.ts";
@@ -75,7 +74,7 @@ export function rotaryEmbedding<D extends AttentionDType>(
   options: RotaryOptions = {},
 ): Tensor<D> {
   const action = "rotaryEmbedding";
-  requireNames(options, ["stream", "positions", "interleaved", "base"], action);
+  requireOptions(options, ["stream", "positions", "interleaved", "base"], action);
   const { positions = 0, interleaved = false, base = 10000 } = options;
   const types = ["float32", "float16", "bfloat16"] as const;
   const whole = requireDType(requireStored(x, "x", action), "x", types, action);

@@ -4,9 +4,10 @@
  * @module
  */
 
+import { requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
-import { commonContext, newTensor, requireNames } from "../apply.ts";
+import { commonContext, newTensor } from "../apply.ts";
 import { fromTypedArray } from "../creation.ts";
 import { TensorScope } from "../scope.ts";
 import type { Tensor } from "../tensor.ts";
@@ -99,7 +100,7 @@ export function attentionVariableLength<D extends AttentionDType>(
   options: AttentionWindowOptions & { readonly logSumExp?: boolean } = {},
 ): Tensor<D> | AttentionResult<D> {
   const action = "attentionVariableLength";
-  requireNames(options, WINDOW_NAMES, action);
+  requireOptions(options, WINDOW_NAMES, action);
   const operands = requireOperands(q, k, v, 3, "[length, heads, headSize]", action);
   const [queryRows, heads, size] = q.shape as [number, number, number];
   const [keyRows, keyHeads, keySize] = k.shape as [number, number, number];

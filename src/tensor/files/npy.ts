@@ -8,11 +8,11 @@
  */
 
 import { describeValue } from "../../ffi/describe_value.ts";
-import { requireObject } from "../../ffi/arguments.ts";
+import { requireOptions } from "../../ffi/arguments.ts";
 import { namedFile, writeNamed } from "../../launch/module/named_file.ts";
 import { bytesPerElement, type DType, DTYPES, requireArrayOf } from "../../memory/dtype.ts";
 import { requireTensor } from "../apply.ts";
-import type { CreationOptions } from "../creation.ts";
+import { CREATION_NAMES, type CreationOptions } from "../creation.ts";
 import type { Tensor } from "../tensor.ts";
 import {
   bytesOf,
@@ -302,7 +302,7 @@ export async function loadNpy<D extends DType = DType>(
   options: CreationOptions<D> = {},
 ): Promise<Tensor<D>> {
   const action = "load an .npy file";
-  requireObject(options, "options", action);
+  requireOptions(options, CREATION_NAMES, action);
   const { bytes, subject } = await readSource(source, action);
   const load = () => uploadArray(typedArrayIn(readNpy(bytes), options.dtype), options);
   return await namingFile(subject, load) as Tensor<DType> as Tensor<D>;

@@ -7,11 +7,11 @@
  */
 
 import type { FileEntry } from "@zip.js/zip.js";
-import { requireObject } from "../../ffi/arguments.ts";
+import { requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { namedFile, writeNamed } from "../../launch/module/named_file.ts";
 import type { DType } from "../../memory/dtype.ts";
-import type { CreationOptions } from "../creation.ts";
+import { CREATION_NAMES, type CreationOptions } from "../creation.ts";
 import type { Tensor } from "../tensor.ts";
 import { npyBytesOf, npyFileSize, readNpy, typedArrayIn } from "./npy.ts";
 import {
@@ -128,7 +128,7 @@ export async function loadNpz(
   options: CreationOptions = {},
 ): Promise<Record<string, Tensor<DType>>> {
   const action = "load an .npz file";
-  requireObject(options, "options", action);
+  requireOptions(options, CREATION_NAMES, action);
   const { bytes, subject } = await readSource(source, action);
   return await uploadArrays(subject, await readNpz(bytes, options.dtype, subject), options);
 }
@@ -167,7 +167,7 @@ export async function saveNpz(
   options: { readonly compress?: boolean } = {},
 ): Promise<void> {
   const action = "save an .npz file";
-  requireObject(options, "options", action);
+  requireOptions(options, ["compress"], action);
   const named = requireTensors(tensors, action);
   for (const [name] of named) requireName(name, action);
   const { Uint8ArrayReader, ZipWriter } = await import("@zip.js/zip.js");

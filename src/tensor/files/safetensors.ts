@@ -5,7 +5,7 @@
  * @module
  */
 
-import { refuseOption, requireObject } from "../../ffi/arguments.ts";
+import { refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { namedFile, writeNamed } from "../../launch/module/named_file.ts";
 import { bytesPerElement, type DType, DTYPES } from "../../memory/dtype.ts";
@@ -188,7 +188,7 @@ export async function loadSafetensors(
   readonly metadata: Readonly<Record<string, string>>;
 }> {
   const action = "load a safetensors file";
-  requireObject(options, "options", action);
+  requireOptions(options, ["device", "stream"], action);
   const { bytes, subject } = await readSource(source, action);
   const { arrays, metadata } = readSafetensors(bytes, subject);
   return { tensors: await uploadArrays(subject, arrays, options), metadata };
@@ -212,7 +212,7 @@ export async function saveSafetensors(
   options: { readonly metadata?: Readonly<Record<string, string>> } = {},
 ): Promise<void> {
   const action = "save a safetensors file";
-  requireObject(options, "options", action);
+  requireOptions(options, ["metadata"], action);
   const { metadata } = options;
   const named = requireTensors(tensors, action);
   if (Object.hasOwn(tensors, METADATA)) {

@@ -4,13 +4,13 @@
  * @module
  */
 
-import { requireInteger } from "../../ffi/arguments.ts";
+import { requireInteger, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import type { DType } from "../../memory/dtype.ts";
 import { isCapturing } from "../../stream/running_captures.ts";
 import { type Stream, streamUntilClose } from "../../stream/stream.ts";
-import { commonContext, newTensor, requireNames, type TensorOptions } from "../apply.ts";
+import { commonContext, newTensor, type TensorOptions } from "../apply.ts";
 import { waitFor } from "../storage.ts";
 import { TensorScope } from "../scope.ts";
 import { storageOf, type Tensor } from "../tensor.ts";
@@ -72,7 +72,7 @@ export function matmulBatch<R extends DType = DType>(
 ): Tensor<R>[] {
   const action = "matmulBatch";
   const names = ["maxInFlight", "activation", "scale", "dtype", "precision", "variant", "stream"];
-  requireNames(options, names, action);
+  requireOptions(options, names, action);
   const { maxInFlight = 4, ...own } = options;
   requireInteger(maxInFlight, "options.maxInFlight", action, 1, MAX_IN_FLIGHT);
   if (!Array.isArray(pairs)) {

@@ -4,14 +4,13 @@
  * @module
  */
 
-import { refuseOption } from "../../ffi/arguments.ts";
+import { refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
 import { type DType, DTYPES } from "../../memory/dtype.ts";
 import {
   commonContext,
   commonType,
   newTensor,
-  requireNames,
   requireOut,
   requireStored,
   type TensorOptions,
@@ -135,7 +134,7 @@ export function checkMatmul(
   y: Tensor,
   options: MatmulOptions,
 ): CheckedMatmul {
-  requireNames(options, MATMUL_OPTIONS, action);
+  requireOptions(options, MATMUL_OPTIONS, action);
   const [a, b] = [requireStored(x, "x", action), requireStored(y, "y", action)];
   if (a.rank === 0 || b.rank === 0) {
     throw new RangeError(`Cannot ${action} as the operands must have dimensions: one is a scalar`);
