@@ -5,7 +5,7 @@
  */
 
 import { displayAs } from "../ffi/display.ts";
-import { requireInstance, requireObject, trueArray } from "../ffi/arguments.ts";
+import { requireInstance, requireOptions, trueArray } from "../ffi/arguments.ts";
 import { describeValue, formatBytes } from "../ffi/describe_value.ts";
 import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
 import {
@@ -69,6 +69,15 @@ import { Event, type EventOptions } from "../stream/event.ts";
 import { duringDeviceWait, refuseDeviceWait } from "../stream/running_captures.ts";
 import { WorkOrder } from "../stream/work_order.ts";
 import { DeviceKernels } from "./device_kernels.ts";
+
+/** Names of options, also of `allocateAsync()`. */
+const ALLOCATE_NAMES = ["fill", "pool", "stream", "alignment", "wait", "signal", "timeout"];
+
+/** The options of a pool. */
+function placementOf<Options extends AllocateOptions<DType>>(options: Options) {
+  const { fill: _fill, pool: _pool, ...placement } = options;
+  return placement;
+}
 
 /**
  * Options of {@linkcode Device.allocate}.
@@ -236,7 +245,7 @@ export class Device implements Disposable {
     const { context, pool, value } = this.#source(options);
     const buffer = pool === undefined
       ? bufferFromPool(poolOf(context), context, dtype, length, options)
-      : pool.allocate(dtype, length, options);
+      : pool.allocate(dtype, length, placementOf(options));
     return filled(buffer, value, options);
   }
 
@@ -278,7 +287,7 @@ export class Device implements Disposable {
     const { context, pool, value } = this.#source(options);
     const buffer = pool === undefined
       ? await bufferFromPoolAsync(poolOf(context), context, dtype, length, options)
-      : await pool.allocateAsync(dtype, length, options);
+      : await pool.allocateAsync(dtype, length, placementOf(options));
     return filled(buffer, value, options);
   }
 
@@ -341,7 +350,7 @@ export class Device implements Disposable {
     options: StreamChoice & { readonly dtype?: DType } = {},
   ): DeviceBuffer {
     const context = this.#use();
-    requireObject(options, "options", "upload");
+    requireOptions(options, ["stream", "dtype"], "upload");
     const dtype = options.dtype ?? dtypeOf(array) as DType | undefined;
     const elements = trueArray(array);
     if (elements === undefined || dtype === undefined) {
@@ -355,7 +364,7 @@ export class Device implements Disposable {
     const buffer = DeviceBuffer.allocate(context, dtype, elements.length, choice);
     try {
       // The memory is new: no operation that waits uses it.
-      WorkOrder.of(this).aside(() => buffer.copyFrom(array, options));
+      WorkOrder.of(this).aside(() => buffer.copyFrom(array, choice));
     } catch (error) {
       giveBackAfterFailure(buffer);
       throw error;
@@ -636,7 +645,7 @@ export class Device implements Disposable {
   } {
     const action = "allocate a buffer";
     const context = this.#use();
-    requireObject(options, "options", action);
+    requireOptions(options, ALLOCATE_NAMES, action);
     const { fill: value, pool } = options;
     if (pool !== undefined) {
       requireInstance(pool, MemoryPool, "options.pool", action);
@@ -658,11 +667,11 @@ displayAs(Device.prototype, "Device", {
 function filled<D extends DType>(
   buffer: DeviceBuffer<D>,
   value: ElementOf<D> | undefined,
-  options: StreamChoice,
+  { stream }: StreamChoice,
 ): DeviceBuffer<D> {
   if (value === undefined) return buffer;
   try {
-    fill(buffer.context, buffer, value, options);
+    fill(buffer.context, buffer, value, stream === undefined ? {} : { stream });
     return buffer;
   } catch (error) {
     giveBackAfterFailure(buffer);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { CudaError, OutOfMemoryError } from "../ffi/cuda_error.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { displayAs } from "../ffi/display.ts";
@@ -96,7 +96,7 @@ export class DeviceFallback implements Disposable {
     options: { readonly device?: Device; readonly fallback?: Device | null } = {},
   ) {
     const action = "choose devices";
-    requireObject(options, "options", action);
+    requireOptions(options, ["device", "fallback"], action);
     const { device, fallback } = options;
     if (device !== undefined) requireInstance(device, Device, "options.device", action);
     if (fallback != null) requireInstance(fallback, Device, "options.fallback", action);

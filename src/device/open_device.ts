@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInteger, requireObject } from "../ffi/arguments.ts";
+import { requireInteger, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { doctorCommand } from "../ffi/locate.ts";
 import { limitKernelTime, openDeviceContextNative } from "../ffi/native_device.ts";
@@ -205,7 +205,7 @@ export function defaultDevice(): DeviceInfo {
  */
 export function openDevice(selector?: string, options: OpenDeviceOptions = {}): Device {
   fakeSetting();
-  requireObject(options, "options", "open a device");
+  requireOptions(options, ["memory", "kernelTimeout"], "open a device");
   const { kernelTimeout = Infinity } = options;
   if (kernelTimeout !== Infinity) {
     requireInteger(

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireObject } from "../ffi/arguments.ts";
+import { requireObject, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { displayAs } from "../ffi/display.ts";
 import { requireArrayOf } from "../memory/dtype.ts";
@@ -246,7 +246,7 @@ export class DeviceAwareQuantizer implements Disposable {
   ): Promise<QuantizedValues & { readonly bytes: Uint8Array<ArrayBuffer> }> {
     requireArrayOf(values, "float32", QUANTIZE, "values");
     requireFormat(format, QUANTIZE);
-    requireObject(options, "options", QUANTIZE);
+    requireOptions(options, ["tile"], QUANTIZE);
     const extents = requireShape(shape, QUANTIZE);
     requireSize(values.length, extents, QUANTIZE);
     const { tile } = options;

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { checkSize } from "../ffi/arguments.ts";
 import type { DType } from "../memory/dtype.ts";
@@ -119,7 +119,7 @@ export async function validate(
   options: ValidationOptions = {},
 ): Promise<ValidationRow[]> {
   requireInstance(device, Device, "device", "validate");
-  requireObject(options, "options", "validate");
+  requireOptions(options, ["sizes", "kernels", "seed", "onProgress"], "validate");
   const { sizes = [1, 100_003], kernels = VALIDATED_KERNELS, seed = 1, onProgress } = options;
   requireKernels(kernels);
   requireSizes(sizes);

@@ -87,14 +87,14 @@ type CheckedSource = () => Promise<{
 
 function checkedSource(from: KernelSource, index: number): CheckedSource {
   requireObject(from, `sources[${index}]`, ACTION);
-  const { source, path } = from;
+  const { source, path, ...options } = from;
   if (typeof source === "string" && path === undefined) {
-    const settings = compileSettings(from);
+    const settings = compileSettings(options);
     return () => Promise.resolve({ source, settings });
   }
   if (source === undefined && (typeof path === "string" || path instanceof URL)) {
     const file = namedFile(path, ACTION, `sources[${index}].path`);
-    const settings = compileSettings({ ...from, name: from.name ?? file.name });
+    const settings = compileSettings({ ...options, name: options.name ?? file.name });
     return async () => {
       const { source, headers } = await readNamedKernel(file, ACTION);
       const all = new Map([...Object.entries(headers), ...settings.headers]);

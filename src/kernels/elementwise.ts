@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireObject } from "../ffi/arguments.ts";
+import { requireOptions } from "../ffi/arguments.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import type { StreamChoice } from "../memory/buffer_options.ts";
 import type { DeviceBuffer } from "../memory/device_buffer.ts";
@@ -122,7 +122,7 @@ export function fill<D extends DType>(
   options: StreamChoice = {},
 ): void {
   requireOperands("fill", context, { out });
-  requireObject(options, "options", "fill");
+  requireOptions(options, ["stream"], "fill");
   const bits = elementBits(out.dtype, value);
   const dtype = fillDType(out.dtype);
   FILL.launch(dtype, out, options, out.as(dtype), bits, out.length);
@@ -149,7 +149,7 @@ function binary(
   options: StreamChoice,
 ): void {
   requireOperands(operation, context, { x, y, out });
-  requireObject(options, "options", operation);
+  requireOptions(options, ["stream"], operation);
   requireDType(operation, "x", x, NUMERIC_DTYPES);
   requireLike(operation, "y", y, x);
   requireLike(operation, "out", out, x);
@@ -204,7 +204,7 @@ export function scale<D extends FloatingDType>(
   options: StreamChoice & { readonly offset?: number } = {},
 ): void {
   requireOperands("scale", context, { x, out });
-  requireObject(options, "options", "scale");
+  requireOptions(options, ["offset", "stream"], "scale");
   requireDType("scale", "x", x, FLOATING_DTYPES);
   requireLike("scale", "out", out, x);
   requireNoPartialOverlap("scale", "x", x, "out", out);
@@ -224,7 +224,7 @@ export function axpy<D extends FloatingDType>(
   options: StreamChoice = {},
 ): void {
   requireOperands("axpy", context, { x, y });
-  requireObject(options, "options", "axpy");
+  requireOptions(options, ["stream"], "axpy");
   requireDType("axpy", "x", x, FLOATING_DTYPES);
   requireLike("axpy", "y", y, x);
   requireNoPartialOverlap("axpy", "x", x, "y", y);

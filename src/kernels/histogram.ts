@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireObject } from "../ffi/arguments.ts";
+import { requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { KernelFamily } from "../launch/kernel_library.ts";
@@ -62,7 +62,7 @@ export function histogram<D extends NumericDType>(
   options: HistogramOptions,
 ): void {
   requireOperands("count a histogram", context, { x, counts });
-  requireObject(options, "options", "count a histogram");
+  requireOptions(options, ["low", "high", "stream"], "count a histogram");
   const { low, high } = options;
   requireDType("count a histogram", "x", x, NUMERIC_DTYPES);
   requireDType("count a histogram", "counts", counts, ["uint32"]);

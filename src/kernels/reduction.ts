@@ -7,7 +7,7 @@
  * @module
  */
 
-import { requireObject } from "../ffi/arguments.ts";
+import { requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import type { DeviceMemory } from "../launch/signature/device_memory.ts";
@@ -112,7 +112,7 @@ function begin<D extends NumericDType>(
   options: StreamChoice,
 ): Reduction<D> {
   requireOperands(operation, context, { x, out });
-  requireObject(options, "options", operation);
+  requireOptions(options, ["stream"], operation);
   requireDType(operation, "x", x, NUMERIC_DTYPES);
   requireLength(operation, "out", out, outLength);
   const stream = streamFor(x.context, options.stream);
@@ -290,8 +290,8 @@ export function moments<D extends NumericDType>(
   out: DeviceBuffer<FloatingDType>,
   options: StreamChoice & { readonly correction?: number } = {},
 ): void {
-  requireObject(options, "options", "compute moments");
-  const correction = options.correction ?? 1;
+  requireOptions(options, ["correction", "stream"], "compute moments");
+  const { correction = 1, ...choice } = options;
   if (!Number.isFinite(correction) || correction < 0) {
     throw new RangeError(
       `Cannot compute moments as correction must be a number of at least 0: it is ${
@@ -299,7 +299,7 @@ export function moments<D extends NumericDType>(
       }`,
     );
   }
-  const reduction = begin("compute moments", context, MOMENTS_PARTIAL, x, out, 2, options);
+  const reduction = begin("compute moments", context, MOMENTS_PARTIAL, x, out, 2, choice);
   requireDType("compute moments", "out", out, FLOATING_DTYPES);
   const memory = partials(reduction, "float64", 3);
   launchPartial(reduction, x, memory, x.length);

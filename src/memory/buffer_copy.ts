@@ -5,7 +5,7 @@
  */
 
 import type { PitchedRows } from "../ffi/native_memory.ts";
-import { byteLengthOf, requireInstance, requireObject } from "../ffi/arguments.ts";
+import { byteLengthOf, requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { type Event, nextTurn } from "../stream/event.ts";
@@ -226,7 +226,7 @@ export function copyInto<D extends DType>(
   source: TypedArrayOf<D> | DeviceBuffer<D> | PinnedBuffer<D>,
   options: CopyOptions,
 ): void {
-  requireObject(options, "options", INTO);
+  requireOptions(options, ["offset", "stream"], INTO);
   if (source instanceof PinnedBuffer) {
     const { offset = 0, ...choice } = options;
     return source.copyTo(buffer, { ...choice, deviceOffset: offset, length: source.length });
@@ -284,7 +284,7 @@ export function copyOutSync<D extends DType>(
 }
 
 function sourceOf(buffer: DeviceBuffer, target: AnyTypedArray, options: CopyOptions) {
-  requireObject(options, "options", FROM);
+  requireOptions(options, ["offset", "stream"], FROM);
   const stream = streamFor(buffer.context, options.stream);
   const { offset } = options;
   const bytes = requireArray(target, buffer.dtype, "target");

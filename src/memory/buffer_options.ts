@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { contextOf, type DeviceContext } from "../hardware/device_context.ts";
 import { Stream } from "../stream/stream.ts";
@@ -110,7 +110,7 @@ export function foreignAllocation(
     readonly owner?: unknown;
   },
 ): Allocation {
-  requireObject(options, "options", "wrap device memory");
+  requireOptions(options, ["device", "dtype", "owner"], "wrap device memory");
   const context = contextOf(options.device, "options.device", "wrap device memory");
   const size = bytesPerElement(options.dtype ?? "uint8");
   if (!Number.isSafeInteger(address) || address <= 0 || address % size !== 0) {

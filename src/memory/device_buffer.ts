@@ -6,7 +6,7 @@
 
 import { formatBytes } from "../ffi/describe_value.ts";
 import { displayAs } from "../ffi/display.ts";
-import { lockProperties, requireInstance, requireObject } from "../ffi/arguments.ts";
+import { lockProperties, requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { DeviceContext, labelOf } from "../hardware/device_context.ts";
 import type { Stream } from "../stream/stream.ts";
 import { captureOf, isCapturing } from "../stream/running_captures.ts";
@@ -204,7 +204,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     options: PlacementOptions = {},
   ): DeviceBuffer<D> {
     requireInstance(context, DeviceContext, "context", "allocate a buffer");
-    requireObject(options, "options", "allocate a buffer");
+    requireOptions(options, ["stream", "alignment"], "allocate a buffer");
     return bufferFromPool(poolOf(context), context, dtype, length, options);
   }
 

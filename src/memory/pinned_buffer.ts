@@ -5,7 +5,7 @@
  */
 
 import { displayAs } from "../ffi/display.ts";
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { describeValue, formatBytes } from "../ffi/describe_value.ts";
 import { giveBack } from "../ffi/give_back.ts";
 import { logger } from "../ffi/logging.ts";
@@ -150,7 +150,7 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
     options: CopyOptions & { readonly length?: number; readonly deviceOffset?: number },
   ) {
     requireInstance(device, DeviceBuffer, "the device buffer", "copy");
-    requireObject(options, "options", "copy");
+    requireOptions(options, ["stream", "offset", "length", "deviceOffset"], "copy");
     if (device.dtype !== this.dtype) {
       throw new TypeError(
         `Cannot copy as both buffers must be ${this.dtype}: the device buffer is ${device.dtype}`,

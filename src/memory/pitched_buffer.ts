@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkInteger, requireInstance, requireObject } from "../ffi/arguments.ts";
+import { checkInteger, requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { describeValue, formatBytes } from "../ffi/describe_value.ts";
 import { displayAs } from "../ffi/display.ts";
 import { labelOf } from "../hardware/device_context.ts";
@@ -88,7 +88,7 @@ export class PitchedBuffer<D extends DType = DType> implements Disposable {
     options: { readonly pitchBytes?: number } = {},
   ) {
     requireInstance(buffer, DeviceBuffer, "buffer", MAKE);
-    requireObject(options, "options", MAKE);
+    requireOptions(options, ["pitchBytes"], MAKE);
     const size = bytesPerElement(buffer.dtype);
     this.buffer = buffer;
     this.rows = checkInteger(rows, "rows", MAKE, 0, MAX_BYTES);
@@ -122,7 +122,7 @@ export class PitchedBuffer<D extends DType = DType> implements Disposable {
     source: TypedArrayOf<D> | DeviceBuffer<D> | PitchedBuffer<D>,
     options: StreamChoice = {},
   ): void {
-    requireObject(options, "options", INTO);
+    requireOptions(options, ["stream"], INTO);
     const { buffer: { context, dtype }, rows, columns } = this;
     const stream = streamFor(context, options.stream);
     const requireShape = (isRight: boolean, shape: string) => {
@@ -168,7 +168,7 @@ export class PitchedBuffer<D extends DType = DType> implements Disposable {
   }
 
   #plan(options: StreamChoice) {
-    requireObject(options, "options", FROM);
+    requireOptions(options, ["stream"], FROM);
     const stream = streamFor(this.buffer.context, options.stream);
     const range = this.#range(stream);
     const array = createTypedArray(this.buffer.dtype, this.rows * this.columns);

@@ -6,7 +6,7 @@
 
 import { displayAs } from "../ffi/display.ts";
 import { setImmediate } from "node:timers";
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
 import {
@@ -69,7 +69,7 @@ export class Event implements Disposable {
   /** Makes an event. An event that is not recorded yet counts as reached. */
   constructor(context: DeviceContext, options: EventOptions = {}) {
     requireInstance(context, DeviceContext, "context", "create an event");
-    requireObject(options, "options", "create an event");
+    requireOptions(options, ["timing"], "create an event");
     this.context = context;
     this.timing = requireFlag(options.timing ?? false);
     context.retain();

@@ -5,7 +5,7 @@
  */
 
 import { displayAs } from "../ffi/display.ts";
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { giveBack, giveBackAfterFailure, takeSteps } from "../ffi/give_back.ts";
 import {
@@ -253,7 +253,7 @@ export function captureWork(
   options: Parameters<Stream["capture"]>[1] & object,
 ): Graph {
   requireBody(body);
-  requireObject(options, "options", ACTION);
+  requireOptions(options, ["mode"], ACTION);
   const { mode: requested = "thread-local" } = options;
   const mode = requireMode(requested);
   if (captureOf(stream) !== undefined) {

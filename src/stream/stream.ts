@@ -5,7 +5,7 @@
  */
 
 import { displayAs } from "../ffi/display.ts";
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { giveBack, giveBackAfterFailure, takeSteps } from "../ffi/give_back.ts";
 import {
@@ -105,7 +105,7 @@ export class Stream implements Disposable {
    */
   constructor(context: DeviceContext, options: StreamOptions = {}) {
     requireInstance(context, DeviceContext, "context", "create a stream");
-    requireObject(options, "options", "create a stream");
+    requireOptions(options, ["priority", "handle"], "create a stream");
     this.context = context;
     context.retain();
     try {

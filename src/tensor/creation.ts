@@ -309,7 +309,6 @@ export function generated<D extends DType>(
   scalars: readonly (number | bigint)[],
   template: "map" | "random" = "map",
 ): Tensor<D> {
-  requireOptions(options, CREATION_NAMES, action);
   const context = placeOf(options, action);
   const { dtype = "float32" as D } = options;
   const place = options.stream === undefined ? {} : { stream: options.stream };

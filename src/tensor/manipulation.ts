@@ -16,7 +16,15 @@ import {
   requireStored,
   type TensorOptions,
 } from "./apply.ts";
-import { arange, CREATION_NAMES, type CreationOptions, fromTypedArray, full, ones, zeros } from "./creation.ts";
+import {
+  arange,
+  CREATION_NAMES,
+  type CreationOptions,
+  fromTypedArray,
+  full,
+  ones,
+  zeros,
+} from "./creation.ts";
 import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
 import { take } from "./indexing.ts";
 import { requireAxis, type Shape, shapeText } from "./layout.ts";

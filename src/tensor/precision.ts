@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireObject } from "../ffi/arguments.ts";
+import { requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { contextOf, type DeviceContext } from "../hardware/device_context.ts";
 import type { DType } from "../memory/dtype.ts";
@@ -87,7 +87,7 @@ export function setPrecision(
   options: { readonly device?: { readonly context: DeviceContext } } = {},
 ): void {
   const action = "set the precision";
-  requireObject(options, "options", action);
+  requireOptions(options, ["device"], action);
   const { device } = options;
   if (device === undefined) {
     general = requireMode(mode, action);

@@ -4,11 +4,11 @@
  * @module
  */
 
-import { refuseOption, requireObject } from "../ffi/arguments.ts";
+import { refuseOption, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { type DType, typedArrayOver } from "../memory/dtype.ts";
 import { elementBits, type NarrowFloatDType, narrowFloatValue } from "../memory/element_bits.ts";
-import { type CreationOptions, generated, positionNode } from "./creation.ts";
+import { CREATION_NAMES, type CreationOptions, generated, positionNode } from "./creation.ts";
 import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
 import type { Shape } from "./layout.ts";
 import type { Tensor } from "./tensor.ts";
@@ -27,6 +27,8 @@ export interface RandomOptions<D extends DType = DType> extends CreationOptions<
    */
   readonly seed?: number | bigint;
 }
+
+const NAMES = [...CREATION_NAMES, "seed"];
 
 /** The generator of calls without a seed: each call takes the next stream of numbers. */
 let common: { readonly seed: bigint; calls: bigint } | undefined;
@@ -55,7 +57,7 @@ export function setSeed(seed: number | bigint): void {
 }
 
 /** Checks the numbers of a distribution, and the element type. */
-function requireOptions(
+function requireNumbers(
   action: string,
   options: RandomOptions,
   numbers: Readonly<Record<string, number>>,
@@ -133,9 +135,9 @@ export function uniform<D extends DType = "float32">(
   options: RandomOptions<D> & { readonly low?: number; readonly high?: number } = {},
 ): Tensor<D> {
   const action = "make uniform random numbers";
-  requireObject(options, "options", action);
+  requireOptions(options, [...NAMES, "low", "high"], action);
   const { low = 0, high = 1 } = options;
-  const dtype = requireOptions(action, options, { low, high, "high - options.low": high - low });
+  const dtype = requireNumbers(action, options, { low, high, "high - options.low": high - low });
   const below = elementBelow(high, dtype);
   if (!(low <= below)) {
     refuseOption(RangeError, action, "high", `above low, which is ${low}, in ${dtype}`, high);
@@ -160,9 +162,9 @@ export function normal<D extends DType = "float32">(
   options: RandomOptions<D> & { readonly mean?: number; readonly deviation?: number } = {},
 ): Tensor<D> {
   const action = "make normal random numbers";
-  requireObject(options, "options", action);
+  requireOptions(options, [...NAMES, "mean", "deviation"], action);
   const { mean = 0, deviation = 1 } = options;
-  const dtype = requireOptions(action, options, { mean, deviation });
+  const dtype = requireNumbers(action, options, { mean, deviation });
   if (deviation < 0) refuseOption(RangeError, action, "deviation", "at least 0", deviation);
   const finish = (value: ExpressionNode) => castNode(value, dtype);
   return random(action, "normal_at", shape, options, finish, [mean, deviation]);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireObject, requireOptions } from "../ffi/arguments.ts";
+import { requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DType } from "../memory/dtype.ts";
 import { copyOf, requireDType, type TensorOptions } from "./apply.ts";

@@ -411,7 +411,11 @@ export function cumulativeSum<D extends DType>(
   all: AxisOptions & { readonly includeInitial?: boolean } = {},
 ): Tensor<SumResult<D>> {
   const action = "cumulativeSum";
-  const { axis, includeInitial = false, ...options } = requireOptions(all, ["axis", "includeInitial", "stream"], action);
+  const { axis, includeInitial = false, ...options } = requireOptions(all, [
+    "axis",
+    "includeInitial",
+    "stream",
+  ], action);
   const whole = requireOrdered(x, "x", action);
   if (axis === undefined && whole.rank !== 1) {
     throw new TypeError(

@@ -4,9 +4,9 @@
  * @module
  */
 
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { requireInstance, requireObject, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import { requireDType, requireNames } from "../tensor/apply.ts";
+import { requireDType } from "../tensor/apply.ts";
 import { shapeText, sizeOf } from "../tensor/layout.ts";
 import { fromTypedArray, type Shape, Tensor, type TensorOptions } from "../tensor/mod.ts";
 import {
@@ -38,7 +38,7 @@ export interface CodecOptions extends FormatOptions, TensorOptions {
 const KNOWN = ["scale", "stream", "layout", "scales", "tile"];
 
 /** Checks options, and scales if given. */
-function requireOptions(
+function requireFormatOptions(
   options: CodecOptions,
   layout: Layout,
   isFixed: boolean,
@@ -143,7 +143,7 @@ export function encode(
   requireObject(options, "options", action);
   const layout = layoutOf(format, shape, options, action);
   const isBlocked = layout.stored?.dtype === "float16";
-  const given = requireOptions(options, layout, isBlocked, action);
+  const given = requireFormatOptions(options, layout, isBlocked, action);
   if (values instanceof Tensor) {
     const x = requireDType(values, "values", FLOATS, action);
     requireLength(x.size, layout, action);
@@ -216,7 +216,7 @@ export function decode(
   requireObject(options, "options", action);
   const layout = layoutOf(format, shape, options, action);
   const isStored = layout.stored !== undefined;
-  const given = requireOptions(options, layout, isStored, action);
+  const given = requireFormatOptions(options, layout, isStored, action);
   const own = given ?? (isStored ? undefined : Float32Array.of(1));
   if (bytes instanceof Tensor) {
     const source = requireDType(bytes, "bytes", ["uint8"], action);

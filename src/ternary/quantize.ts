@@ -6,7 +6,6 @@
 
 import { requireObject, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import { requireNames } from "../tensor/apply.ts";
 import { concat, type Tensor, type TensorOptions } from "../tensor/mod.ts";
 import { castNode, type ExpressionNode } from "../tensor/expression/node.ts";
 import { shapeText } from "../tensor/layout.ts";

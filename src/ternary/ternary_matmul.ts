@@ -8,13 +8,7 @@ import { refuseOption, requireInstance, requireOptions } from "../ffi/arguments.
 import { isCapturing } from "../stream/running_captures.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { cTypeOf, type DType } from "../memory/dtype.ts";
-import {
-  commonContext,
-  dense,
-  newTensor,
-  requireDType,
-  requireStored,
-} from "../tensor/apply.ts";
+import { commonContext, dense, newTensor, requireDType, requireStored } from "../tensor/apply.ts";
 import { DeviceWork } from "../tensor/device_work.ts";
 import { hostVectorSets } from "../tensor/expression/vector_set.ts";
 import { isDense, shapeText } from "../tensor/layout.ts";

@@ -179,7 +179,10 @@ Deno.test("Device.allocate2d() and PitchedBuffer name arguments that are wrong",
   refused(() => device.allocate2d("float32", 2 ** 40, 2 ** 40), "rows must … 1099511627776");
   refused(() => device.allocate2d("float" as never, 1, 1), '"float"', TypeError);
   refused(() => device.allocate2d("float32", 1, 1, null as never), "options … null", TypeError);
-  refused(() => new PitchedBuffer(x.buffer, 3, 3, x), "3 rows of 3 … fit 1024 … take 1036");
+  refused(
+    () => new PitchedBuffer(x.buffer, 3, 3, { pitchBytes: x.pitchBytes }),
+    "3 rows of 3 … fit 1024 … take 1036",
+  );
   refused(() => new PitchedBuffer(x.buffer, 2, 3, { pitchBytes: 514 }), "a multiple of 4 … 514");
   refused(() => new PitchedBuffer(x.buffer, 2, 3, { pitchBytes: 8 }), "12..");
   refused(() => new PitchedBuffer({} as never, 2, 3), "must be a DeviceBuffer", TypeError);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { refuseOption, requireObject } from "../../ffi/arguments.ts";
+import { refuseOption, requireObject, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import type { NativeLibrary } from "../../ffi/library.ts";
@@ -147,7 +147,7 @@ export async function loadImage<Structs extends StructTypes>(
   image: Uint8Array | string | URL,
   options: LoadModuleOptions<Structs>,
 ): Promise<Module<string, Structs>> {
-  requireObject(options, "options", LOAD);
+  requireOptions(options, ["name", "names", "structs"], LOAD);
   const file = image instanceof Uint8Array ? undefined : namedFile(image, LOAD, "image");
   const { name = file?.name ?? "module", names = {}, structs } = options;
   requireObject(names, "options.names", LOAD);
@@ -249,8 +249,9 @@ export async function compileImage(
 ): Promise<CompiledImage> {
   requireSource(source);
   requireObject(options, "options", COMPILE);
-  const target = checkedTarget(options.target);
-  const settings = compileSettings(options);
+  const { target: wanted, ...others } = options;
+  const target = checkedTarget(wanted);
+  const settings = compileSettings(others);
   const compiled = await compileForTarget(libraryFor(target.kind), target, source, settings);
   const { loweredNames, resources, image, ...rest } = compiled.image;
   // The cache shares its copy, and the caller may write to the result.

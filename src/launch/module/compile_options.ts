@@ -9,6 +9,7 @@ import {
   requireInstance,
   requireInteger,
   requireObject,
+  requireOptions,
 } from "../../ffi/arguments.ts";
 import type { StructTypes } from "../signature/struct_type.ts";
 
@@ -73,11 +74,23 @@ const TIMEOUT = 300_000;
 const MAX_TIMEOUT = 2 ** 31 - 1;
 
 const ACTION = "compile a source";
+const NAMES = [
+  "name",
+  "defines",
+  "headers",
+  "options",
+  "instances",
+  "kernels",
+  "cache",
+  "timeout",
+  "signal",
+  "structs",
+];
 const MACRO = /^[A-Za-z_][A-Za-z_0-9]*$/;
 
 /** Checks options and fills in defaults. */
 export function compileSettings(options: CompileOptions): CompileSettings {
-  requireObject(options, "options", ACTION);
+  requireOptions(options, NAMES, ACTION);
   const { name = "kernel.cu", defines = {}, headers = {}, instances = [], cache = true } = options;
   const { timeout = TIMEOUT, signal } = options;
   requireInteger(timeout, "options.timeout", ACTION, 1, MAX_TIMEOUT);

@@ -8,7 +8,7 @@
  */
 
 import { dirname, isAbsolute, join, normalize, relative } from "node:path";
-import { refuseOption, requireObject } from "../../ffi/arguments.ts";
+import { refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { absolutePath } from "../../ffi/granted_environment.ts";
 import { includedNames } from "../compile/includes.ts";
 import { namesIn, textOf } from "../compile/files.ts";
@@ -72,7 +72,7 @@ export async function readKernelFile(
    */
   readonly headers: Readonly<Record<string, string>>;
 }> {
-  requireObject(options, "options", ACTION);
+  requireOptions(options, ["include"], ACTION);
   const include: unknown = options.include ?? [];
   if (!Array.isArray(include) || include.some((one) => typeof one !== "string" || one === "")) {
     refuseOption(TypeError, ACTION, "include", "an array of paths", include);

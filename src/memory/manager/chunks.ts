@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkInteger, checkSize, requireObject } from "../../ffi/arguments.ts";
+import { checkInteger, checkSize, requireOptions } from "../../ffi/arguments.ts";
 
 /**
  * The memory for chunks. All sizes are bytes.
@@ -61,7 +61,11 @@ export function chunksThatFit(
   /** The number of its elements. */
   readonly length: number;
 }, void> {
-  requireObject(options, "options", ACTION);
+  requireOptions(
+    options,
+    ["availableBytes", "fixedBytes", "inFlight", "multipleOf", "maxElements"],
+    ACTION,
+  );
   const { fixedBytes = 0, inFlight = 1, multipleOf = 1, maxElements = MAX } = options;
   const total = checkSize(totalElements, "totalElements", ACTION);
   const element = checkInteger(bytesPerElement, "bytesPerElement", ACTION, 1, MAX);

@@ -5,7 +5,7 @@
  */
 
 import { displayAs } from "../../ffi/display.ts";
-import { requireObject } from "../../ffi/arguments.ts";
+import { requireObject, requireOptions } from "../../ffi/arguments.ts";
 import { OutOfMemoryError } from "../../ffi/cuda_error.ts";
 import { describeValue, formatBytes } from "../../ffi/describe_value.ts";
 import { logger } from "../../ffi/logging.ts";
@@ -137,7 +137,7 @@ export class MemoryManager {
     } = {},
   ) {
     this.context = contextOf(device, "device", ACTION);
-    requireObject(options, "options", ACTION);
+    requireOptions(options, ["pool", "bands"], ACTION);
     const { pool = poolOfDevice(this.context) } = options;
     const owner = contextOf(pool, "options.pool", ACTION);
     if (typeof pool.stats !== "function" || typeof pool.allocate !== "function") {
@@ -215,7 +215,7 @@ export class MemoryManager {
     options: PlacementOptions = {},
   ): DeviceBuffer<D> {
     const bytes = bytesOfLength(length, dtype);
-    requireObject(options, "options", "allocate a buffer");
+    requireOptions(options, ["stream", "alignment"], "allocate a buffer");
     if (this.memoryAllocated() + bytes > this.capacity) throw this.#outOfMemory(bytes);
     const { stream, alignment = DEVICE_ALIGNMENT } = options;
     const isDirect = this.#bands.bandOf(bytes) === "direct";

@@ -5,7 +5,7 @@
  */
 
 import { displayAs } from "../../ffi/display.ts";
-import { requireObject } from "../../ffi/arguments.ts";
+import { requireOptions } from "../../ffi/arguments.ts";
 import { OutOfMemoryError } from "../../ffi/cuda_error.ts";
 import { describeValue, formatBytes } from "../../ffi/describe_value.ts";
 import { logger } from "../../ffi/logging.ts";
@@ -131,7 +131,7 @@ export function checkLeaks(
   pool: BlockPool,
   options: { readonly olderThan?: number } = {},
 ): LeakReport {
-  requireObject(options, "options", "check for leaks");
+  requireOptions(options, ["olderThan"], "check for leaks");
   const { olderThan } = options;
   if (olderThan !== undefined && !(Number.isFinite(olderThan) && olderThan >= 0)) {
     const Refusal = typeof olderThan === "number" ? RangeError : TypeError;

@@ -5,7 +5,7 @@
  */
 
 import { displayAs } from "../../ffi/display.ts";
-import { requireInstance, requireObject } from "../../ffi/arguments.ts";
+import { requireInstance, requireObject, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue, formatBytes } from "../../ffi/describe_value.ts";
 import { giveBack } from "../../ffi/give_back.ts";
 import { contextOf, type DeviceContext, labelOf } from "../../hardware/device_context.ts";
@@ -206,7 +206,7 @@ export class MemoryPool implements Disposable {
     length: number,
     options: PlacementOptions = {},
   ): DeviceBuffer<D> {
-    requireObject(options, "options", "allocate a buffer");
+    requireOptions(options, ["stream", "alignment"], "allocate a buffer");
     this.#requireUsable();
     return bufferFromPool(this.#blocks, this.#context, dtype, length, options);
   }
@@ -232,7 +232,11 @@ export class MemoryPool implements Disposable {
       readonly timeout?: number;
     } = {},
   ): Promise<DeviceBuffer<D>> {
-    requireObject(options, "options", "allocate a buffer");
+    requireOptions(
+      options,
+      ["stream", "alignment", "wait", "signal", "timeout"],
+      "allocate a buffer",
+    );
     this.#requireUsable();
     return await this.#during(() =>
       bufferFromPoolAsync(this.#blocks, this.context, dtype, length, options)
