@@ -114,12 +114,13 @@ for (const capability of new Set([WHOLE, "7.5", ...MORE])) {
       assertEquals(lacking, []);
       const instances = tensorCoreInstances(kernels);
       assertEquals(instances.size > 0, capability !== "7.5");
-      const { failed, resources } = await compileKernels(
+      const { failed, resources, warnings } = await compileKernels(
         kernels,
         capability,
         (text) => instances.has(text),
       );
       assertEquals(failed, []);
+      assertEquals(warnings, []);
       const spilling = [...resources].flatMap(([text, { localMemory }]) => {
         const call = tensorCoreCall(text)!;
         const most = SPILLS.find((it) => it.call.test(call))?.most ?? 0;
