@@ -25,6 +25,12 @@
 #include <cuda_fp8.h>
 #endif
 
+// Generated kernels name more than each of them uses (177), and functions for all element types
+// compare unsigned integers with 0 (186). Other warnings of NVRTC are mistakes.
+#if defined(__CUDACC_RTC__)
+#pragma nv_diag_suppress 177, 186
+#endif
+
 // The block form has LOOP_FLAGS of src/ffi/build/vector_sets.ts.
 #if defined(__CUDASIM__) && defined(__clang__)
 #pragma clang fp contract(off)

@@ -36,6 +36,8 @@ export interface CompiledKernels {
   readonly failed: readonly FailedKernel[];
   /** Of the kernels in machine code. */
   readonly resources: ReadonlyMap<KernelText, KernelResources>;
+  /** The compiler's warnings. */
+  readonly warnings: readonly string[];
 }
 
 /** The instance of a template for tensor cores that a kernel calls; undefined without one. */
@@ -136,5 +138,9 @@ export async function compileKernels(
       if (own !== undefined) resources.set(text, own);
     });
   });
-  return { failed: results.filter((it) => "error" in it), resources };
+  return {
+    failed: results.filter((it) => "error" in it),
+    resources,
+    warnings: results.flatMap((it) => "error" in it || it.log === "" ? [] : [it.log]),
+  };
 }
