@@ -38,13 +38,18 @@ export function recordKernels(on: typeof device, call: () => void): readonly Rec
     };
     return { text, source: "", kernel: { launch } } as unknown as GeneratedKernel;
   };
-  work.enqueue = (_kernel, _operands, _results, launch) => launch();
+  work.enqueue = (_kernel, _operands, _results, launch) => void launch();
+  // Reports are not read, because no kernel writes them.
+  using words = on.allocate("int64", 2);
+  const report = { page: undefined, slot: 0, error: undefined };
+  work.reports.open = (errorOf) => ({ report: { ...report, errorOf }, words });
   try {
     tidy(call);
   } finally {
     // The methods of the class again.
     delete (work as Partial<DeviceWork>).kernel;
     delete (work as Partial<DeviceWork>).enqueue;
+    delete (work.reports as Partial<DeviceWork["reports"]>).open;
   }
   return launches;
 }

@@ -59,17 +59,19 @@ export function recordingDevice(
       }
     }
   };
-  const module = {
-    kernel: () => ({ launch }),
-    [Symbol.dispose]() {},
-  } as unknown as GeneratedModule;
+  // A module holds its device.
+  const load = () => {
+    context.retain();
+    const module = { kernel: () => ({ launch }), [Symbol.dispose]: () => context.release() };
+    return module as unknown as GeneratedModule;
+  };
   DeviceWork.of(context, {
     compile(generated) {
       kernels.push(generated);
-      return Promise.resolve(module);
+      return Promise.resolve(load());
     },
     // Their compilations have begun, so they are recorded.
-    compileNow: (generated) => generated.map(() => module),
+    compileNow: (generated) => generated.map(load),
     nvrtcVersion: () => nvrtc,
   });
   return {

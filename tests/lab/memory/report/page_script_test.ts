@@ -27,7 +27,7 @@ function declarationsOf(text: string): { names: string[]; others: string[] } {
   const starts = code.match(/^[^\s})\]|&`].*$/gm) ?? [];
   const names = starts.flatMap((line) => /^export function (\w+)/.exec(line)?.[1] ?? []);
   const others = starts.filter((line) =>
-    !/^(?:export (?:function|interface|type)|import|type|interface) /.test(line)
+    !/^(?:export (?:declare|function|interface|type)|import|type|interface|declare) /.test(line)
   );
   return { names, others };
 }
