@@ -57,8 +57,9 @@ export function pitchedLayout(dtype: DType, rows: number, columns: number) {
  * using device = openDevice();
  * using matrix = device.allocate2d("float32", 2, 3);
  * matrix.copyFrom(Float32Array.of(1, 2, 3, 4, 5, 6));
- * using tile = new PitchedBuffer(matrix.buffer.view(1), 2, 2, matrix);
- * console.log(matrix.pitchBytes, await tile.toArray()); // 512 Float32Array(4) [ 2, 3, 5, 6 ]
+ * const { pitchBytes } = matrix;
+ * using tile = new PitchedBuffer(matrix.buffer.view(1), 2, 2, { pitchBytes });
+ * console.log(pitchBytes, await tile.toArray()); // 512 Float32Array(4) [ 2, 3, 5, 6 ]
  * ```
  * @category Memory
  */
