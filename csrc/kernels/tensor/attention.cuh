@@ -11,8 +11,11 @@
  * share a row. The block form is in attention_loops.cuh, and tensor cores in attention_mma.cuh.
  * Numerics: products and sums as float; the order depends on the shape alone. Scores are in units
  * of log2, but with a mask in units of e: the lowest float has no finite multiple. Only -infinity
- * and false hide a key. Nothing of a hidden key reaches a row: a power of 0 counts nothing, even if
- * the value is NaN. A row that sees no key is zero, and its logarithm of the sum is -infinity.
+ * and false hide a key. A row that sees no key is zero, and its logarithm of the sum is -infinity.
+ * Hidden keys: nothing of them reaches a row. Their scores are -infinity, whatever the products. A
+ * power of 0 times a value that is NaN or infinite would be NaN, so the products take such values
+ * for 0 where keys may be hidden, and add_others() adds them to the results of the rows that see
+ * them. The loop over tiles is no slower for values that hardly any call has.
  */
 #pragma once
 
@@ -26,6 +29,9 @@ constexpr int few_rows = 16;  // a tile's; otherwise 64
 constexpr float log2_of_e = 1.44269504f;
 constexpr float log_of_2 = 0.693147181f;
 constexpr float lowest_float = -3.402823466e38f;
+
+// Neither NaN nor infinite.
+__device__ __forceinline__ bool is_number(float x) { return x - x == 0.0f; }
 
 enum class Keys { dense, ragged, paged };
 
@@ -79,8 +85,8 @@ struct AttentionJob {
 // keys and the pages of each sequence.
 template <Keys Source>
 __device__ __forceinline__ AttentionJob attention_job(const Attention& a, int tile_rows,
-                                                      const int* places) {
-  i64 rest = blockIdx.x;
+                                                      const int* places, unsigned block) {
+  i64 rest = block;
   AttentionJob job{};
   job.part = rest % a.parts;
   rest /= a.parts;
@@ -144,17 +150,33 @@ __device__ __forceinline__ bool is_block_visible(const Attention& a, const Atten
                 row.query / a.block_rows * a.blocks[2] + j / a.block_columns * a.blocks[3]];
 }
 
-// The score under an element of a mask. A sum below the numbers is the lowest one, because the key
-// is not hidden.
+__device__ __forceinline__ i64 mask_place(const Attention& a, const AttentionJob& job,
+                                          AttentionRow row, i64 j) {
+  return job.batch * a.mask[0] + row.head * a.mask[1] + row.query * a.mask[2] + j * a.mask[3];
+}
+
+// What a mask adds to a score.
 template <typename M>
-__device__ __forceinline__ float masked(float score, M element) {
-  const float addend = load(element);
-  const float sum = score + addend;
-  return addend == -INFINITY ? addend : sum < lowest_float ? lowest_float : sum;
+__device__ __forceinline__ float addend_of(M element) {
+  return load(element);
 }
 template <>
-__device__ __forceinline__ float masked<bool>(float score, bool element) {
-  return element ? score : -INFINITY;
+__device__ __forceinline__ float addend_of<bool>(bool element) {
+  return element ? 0.0f : -INFINITY;
+}
+
+// The score under a mask of elements M. A sum below the numbers is the lowest one, because the key
+// is not hidden.
+template <typename M, typename V>
+__device__ __forceinline__ V masked(V score, V addend) {
+  if constexpr (is_same<M, bool>) {
+    return addend == -INFINITY ? addend : score;
+  } else {
+    const V lowest = V{} + lowest_float;
+    const V sum = score + addend;
+    const V limited = sum < lowest ? lowest : sum;
+    return addend == -INFINITY ? addend : limited;
+  }
 }
 
 // The exponent of a power of 2: a difference of scores.
@@ -175,6 +197,36 @@ __device__ __forceinline__ Out* out_row(const Attention& a, const AttentionJob& 
   return out + job.part * a.out[3] + job.batch * a.out[0] + row.head * a.out[1] +
          (job.query + row.query) * a.out[2];
 }
+
+// Adds values that are NaN or infinite to the results of the rows that see them. A thread takes the
+// columns from one on, at a distance.
+template <Keys Source, typename T, typename M, typename Out>
+__device__ __forceinline__ void add_others(const Attention& a, const AttentionJob& job, const T* v,
+                                           const M* mask, const bool* blocks, int column,
+                                           int distance, Out* out) {
+  const auto is_seen = [&](AttentionRow row, i64 j) {
+    const i64 diagonal = row.query + job.offset;
+    if (j < diagonal - a.left || j > diagonal + a.right) return false;
+    if (blocks != nullptr && !is_block_visible(a, job, blocks, row, j)) return false;
+    if constexpr (is_same<M, NoMask>) return true;
+    else return addend_of(mask[mask_place(a, job, row, j)]) != -INFINITY;
+  };
+  for (i64 j = job.begin; j < job.end; ++j) {
+    const T* const value =
+        v + job.batch * a.v[0] + job.head * a.v[1] + key_row<Source>(a, job, j) * a.v[2];
+    for (i64 c = column; c < a.value_size; c += distance) {
+      const float element = load(value[c]);
+      if (is_number(element)) continue;
+      for (int r = 0; r < job.rows; ++r) {
+        const AttentionRow row = row_of(a, job, r);
+        if (!is_seen(row, j)) continue;
+        Out& result = out_row(a, job, row, out)[c];
+        result = store<Out>(static_cast<float>(load(result)) + element);
+      }
+    }
+  }
+}
+
 template <bool HasMask>
 __device__ __forceinline__ void store_sum(const Attention& a, const AttentionJob& job,
                                           AttentionRow row, float most, float sum, float* sums) {
@@ -203,7 +255,7 @@ __device__ __forceinline__ void attention(const Attention& a, const T* q, const 
   __shared__ float shared[operands > values ? operands : values];
   __shared__ float powers[TileRows][key_tile + 1];
   float* const shared_k = shared + TileRows * (depth + 1);
-  const AttentionJob job = attention_job<Source>(a, TileRows, places);
+  const AttentionJob job = attention_job<Source>(a, TileRows, places, blockIdx.x);
   if (job.rows <= 0) return;
   const int across = threadIdx.x % 8;
   const int first = threadIdx.x / 8 * Rows;
@@ -216,6 +268,7 @@ __device__ __forceinline__ void attention(const Attention& a, const T* q, const 
   float most[Rows];
   float total[Rows];
   float result[Rows][Columns];
+  bool has_others = false;  // values that are NaN or infinite
   for (int r = 0; r < Rows; ++r) {
     rows[r] = row_of(a, job, first + r < job.rows ? first + r : job.rows - 1);
     most[r] = -INFINITY;
@@ -266,9 +319,8 @@ __device__ __forceinline__ void attention(const Attention& a, const T* q, const 
                              at <= diagonal + a.right;
         if constexpr (has_mask) {
           if (is_seen) {
-            scores[r][j] = masked(scores[r][j],
-                                  mask[job.batch * a.mask[0] + rows[r].head * a.mask[1] +
-                                       rows[r].query * a.mask[2] + at * a.mask[3]]);
+            scores[r][j] =
+                masked<M>(scores[r][j], addend_of(mask[mask_place(a, job, rows[r], at)]));
           }
         }
         if (!is_seen) scores[r][j] = -INFINITY;
@@ -299,10 +351,13 @@ __device__ __forceinline__ void attention(const Attention& a, const T* q, const 
       for (int i = threadIdx.x; i < value_tile * value_size; i += blockDim.x) {
         const int row = i / value_size;
         const int column = i - row * value_size;
-        shared[row * 8 * Columns + column] =
-            j + row < count
-                ? load(own_v[key_row<Source>(a, job, begin + j + row) * a.v[2] + column])
-                : 0.0f;
+        float element = 0.0f;
+        if (j + row < count) {
+          element = load(own_v[key_row<Source>(a, job, begin + j + row) * a.v[2] + column]);
+        }
+        const bool is_other = !is_number(element);
+        has_others |= is_other;
+        shared[row * 8 * Columns + column] = is_other ? 0.0f : element;
       }
       __syncthreads();
       for (int i = 0; i < value_tile; ++i) {
@@ -310,9 +365,7 @@ __device__ __forceinline__ void attention(const Attention& a, const T* q, const 
           if (across + 8 * c >= value_size) break;
           const float value = shared[i * 8 * Columns + across + 8 * c];
           for (int r = 0; r < Rows; ++r) {
-            // A hidden value may be NaN.
-            const float power = powers[first + r][j + i];
-            if (power != 0.0f) result[r][c] = fmaf(power, value, result[r][c]);
+            result[r][c] = fmaf(powers[first + r][j + i], value, result[r][c]);
           }
         }
       }
@@ -327,6 +380,9 @@ __device__ __forceinline__ void attention(const Attention& a, const T* q, const 
     }
     if (across == 0) store_sum<has_mask>(a, job, rows[r], most[r], total[r], sums);
   }
+  if (!__syncthreads_or(has_others)) return;
+  add_others<Source>(a, job, v, mask, blocks, static_cast<int>(threadIdx.x),
+                     static_cast<int>(blockDim.x), out);
 }
 #endif
 

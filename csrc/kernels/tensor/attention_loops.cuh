@@ -109,6 +109,7 @@ struct ScoreTile {
   static constexpr int rows = columns * lanes;
 
   Lanes scores[key_tile * span];
+  Lanes addends[key_tile * span];  // to scores
   Lanes most[columns];
   Lanes total[columns];
   Lanes factor[columns];
@@ -136,8 +137,6 @@ struct AttentionTile : ScoreTile<Columns, Columns> {
   float wide_k[key_tile * max_head];
   float wide_v[key_tile * max_head];
 
-  bool is_guarded;  // whether values that are not numbers may be hidden
-
   // The factor of scores that are products already.
   static __device__ __forceinline__ float unit(float) { return 1.0f; }
 
@@ -153,17 +152,34 @@ struct AttentionTile : ScoreTile<Columns, Columns> {
     }
   }
   __device__ __forceinline__ void end() {}
-  // Looks for values that are not numbers, if rows may have hidden keys.
-  __device__ __forceinline__ void begin_keys(int count, int, int value_size, bool is_whole) {
-    is_guarded = false;
-    for (int j = 0; !is_whole && j < count; ++j) {
-      unsigned int largest = 0;
-      for (int c = 0; c < value_size; ++c) {
-        const unsigned int size = __float_as_uint(v[j][c]) & 0x7fffffffu;
-        largest = size > largest ? size : largest;
+
+  // Makes 0 of values that are NaN or infinite, and returns whether there are any.
+  __device__ __forceinline__ bool clear_others(int count, int value_size) {
+    // Products with 0 are 0 or NaN.
+    Lanes zeros[4] = {};
+    float zero = 0.0f;
+    for (int j = 0; j < count; ++j) {
+      int c = 0;
+      for (; c + lanes <= value_size; c += lanes) {
+        Lanes values;
+        __builtin_memcpy(&values, v[j] + c, sizeof values);
+        zeros[c / lanes % 4] = values * 0.0f + zeros[c / lanes % 4];
       }
-      is_guarded |= largest >= 0x7f800000u;
+      for (; c < value_size; ++c) zero += v[j][c] * 0.0f;
     }
+    const Lanes all = zeros[0] + zeros[1] + zeros[2] + zeros[3];
+    for (int r = 0; r < lanes; ++r) zero += all[r];
+    if (zero == 0.0f) return false;
+    for (int j = 0; j < count; ++j) {
+      float* const to = wide_v + j * max_head;
+      for (int c = 0; c < value_size; ++c) to[c] = is_number(v[j][c]) ? v[j][c] : 0.0f;
+      v[j] = to;
+    }
+    return true;
+  }
+
+  __device__ __forceinline__ bool begin_keys(int count, int, int value_size, bool is_whole) {
+    return !is_whole && clear_others(count, value_size);
   }
 
   template <typename T>
@@ -215,22 +231,7 @@ struct AttentionTile : ScoreTile<Columns, Columns> {
     }
   }
 
-  // Values count where their powers are not 0.
-  __device__ __forceinline__ void add_guarded(int used, int count, int value_size) {
-    for (int c = 0; c < value_size; ++c) {
-      for (int column = 0; column < used; ++column) {
-        Lanes sum = sums[c * columns + column] * factor[column];
-        for (int j = 0; j < count; ++j) {
-          const Lanes p = scores[j * columns + column];
-          sum = p != 0.0f ? p * v[j][c] + sum : sum;
-        }
-        sums[c * columns + column] = sum;
-      }
-    }
-  }
-
   __device__ __forceinline__ void add_values(int, int used, int count, int value_size) {
-    if (is_guarded) return add_guarded(used, count, value_size);
     for (int group = 0; group < used / Vectors; ++group) {
       int c = 0;
       for (; c + step <= value_size; c += step) add_columns<step>(group, c, count);
@@ -286,7 +287,7 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
                                                 const int* places, Out* out, float* sums) {
   constexpr bool has_mask = !is_same<M, NoMask>;
   Tile& tile = tile_of_thread<Tile>();
-  const AttentionJob job = attention_job<Source>(a, Tile::rows, places);
+  const AttentionJob job = attention_job<Source>(a, Tile::rows, places, blockIdx.x);
   if (job.rows <= 0) return;
   const int size = static_cast<int>(a.size);
   const int value_size = static_cast<int>(a.value_size);
@@ -312,6 +313,7 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
     queries[r] = q + job.batch * a.q[0] + rows[r].head * a.q[1] +
                  (job.query + rows[r].query) * a.q[2];
   }
+  bool has_others = false;  // values that are NaN or infinite
   tile.begin(queries, used, size, value_size, scale);
   __builtin_memcpy(tile.low, low, sizeof low);
   __builtin_memcpy(tile.high, high, sizeof high);
@@ -341,18 +343,23 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
       }
     }
     const bool is_whole = common_low <= begin && begin + count - 1 <= common_high;
-    tile.begin_keys(count, size, value_size, is_whole && !has_mask && blocks == nullptr);
+    has_others |= tile.begin_keys(count, size, value_size,
+                                  is_whole && !has_mask && blocks == nullptr);
     for (int first = 0; first < used; first += Tile::span) {
       const int last = used - first < Tile::span ? used : first + Tile::span;
       tile.score(first, last, count, size);
       if constexpr (has_mask) {
         for (int r = first * lanes; r < last * lanes && r < job.rows; ++r) {
-          const M* const own = mask + job.batch * a.mask[0] + rows[r].head * a.mask[1] +
-                               rows[r].query * a.mask[2] + begin * a.mask[3];
-          float* const place = reinterpret_cast<float*>(tile.scores) + r - first * lanes;
+          const M* const own = mask + mask_place(a, job, rows[r], begin);
+          float* const place = reinterpret_cast<float*>(tile.addends) + r - first * lanes;
           for (int j = 0; j < count; ++j) {
-            float& score = place[j * Tile::span * lanes];
-            score = masked(score * unit, own[j * a.mask[3]]);
+            place[j * Tile::span * lanes] = addend_of(own[j * a.mask[3]]);
+          }
+        }
+        for (int j = 0; j < count; ++j) {
+          for (int c = 0; c < last - first; ++c) {
+            Lanes& score = tile.scores[j * Tile::span + c];
+            score = masked<M>(score * unit, tile.addends[j * Tile::span + c]);
           }
         }
       }
@@ -376,6 +383,7 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
     tile.store_row(r, out_row(a, job, rows[r], out), value_size, factor);
     store_sum<has_mask>(a, job, rows[r], tile.most[r / lanes][r % lanes], sum, sums);
   }
+  if (has_others) add_others<Source>(a, job, v, mask, blocks, 0, 1, out);
 }
 
 #if defined(GS_USES_BFLOAT16) && defined(__AVX512VNNI__) && defined(__x86_64__) && \

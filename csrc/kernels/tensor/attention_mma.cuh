@@ -10,9 +10,8 @@
  * values, meets no bank twice. Behind the last key and the last element are zeros.
  * Bytes and operations: 2 (Size + Value) operations per visible score; keys and values are read
  * once by each tile of rows, mostly from the second-level cache.
- * Hidden keys: a product of a power of 0 and a value that is NaN or infinite is NaN. Where a row
- * may have a hidden key, each thread looks for such values among those that it copied; if there are
- * any, add_guarded() multiplies.
+ * Hidden keys: where a row may have one, each thread clears values that are NaN or infinite, of
+ * those that it copied.
  * Numerics: as in attention.cuh, but powers are rounded to the element type before they are
  * multiplied with the values, and the tensor core rounds its sums, or truncates them.
  */
@@ -54,20 +53,26 @@ struct HeadTile {
     }
   }
 
-  // Whether an element that this thread copied is infinite or NaN.
+  // Makes 0 of elements that are NaN or infinite, of those that this thread copied, and returns
+  // whether there are any. `infinity` has the bits of one.
   template <int Rows, int Threads>
-  static __device__ __forceinline__ bool is_other(const unsigned char* tile, unsigned infinity) {
+  static __device__ __forceinline__ bool clear_others(unsigned char* tile, unsigned infinity) {
+    // Magnitudes of others reach the highest bit.
+    const unsigned distance = (0x8000u - infinity) * 0x10001u;
+    const auto others_of = [&](unsigned pair) { return (pair & 0x7fff7fffu) + distance; };
     bool result = false;
-#pragma unroll 2
+#pragma unroll 1
     for (int start = 0; start < Rows * chunks; start += Threads) {
       const int i = start + static_cast<int>(threadIdx.x);
       if (Rows * chunks % Threads != 0 && i >= Rows * chunks) break;
-      const auto* const words =
-          reinterpret_cast<const unsigned*>(tile + place(i / chunks, i % chunks));
+      auto* const pairs = reinterpret_cast<unsigned*>(tile + place(i / chunks, i % chunks));
+      unsigned others = 0;
 #pragma unroll
-      for (int w = 0; w < 4; ++w) {
-        result |= (words[w] & infinity) == infinity || (words[w] >> 16 & infinity) == infinity;
-      }
+      for (int p = 0; p < 4; ++p) others |= others_of(pairs[p]);
+      if ((others & 0x80008000u) == 0) continue;
+      result = true;
+#pragma unroll
+      for (int p = 0; p < 4; ++p) pairs[p] &= ~((others_of(pairs[p]) >> 15 & 0x10001u) * 0xffffu);
     }
     return result;
   }
@@ -96,54 +101,6 @@ __device__ __forceinline__ unsigned packed(float first, float second) {
 template <typename T>
 __device__ __forceinline__ unsigned infinity_bits() {
   return packed<T>(INFINITY, INFINITY) & 0xffffu;
-}
-
-// 0 for a number, otherwise one of three counts that do not mix over 64 keys.
-__device__ __forceinline__ float code_of(unsigned element, unsigned infinity) {
-  const unsigned size = element & 0x7fffu;
-  return size < infinity ? 0.0f : size > infinity ? 16384.0f : element > 0x7fffu ? 128.0f : 1.0f;
-}
-// What the elements that a row sees and that are no numbers add to its result.
-__device__ __forceinline__ float excess_of(float counts) {
-  const int count = static_cast<int>(counts);
-  const bool is_nan = count >= 16384 || (count >= 128 && count % 128 != 0);
-  return count == 0 ? 0.0f : is_nan ? NAN : count >= 128 ? -INFINITY : INFINITY;
-}
-
-// Adds powers · values of a tile, with values that are no numbers where powers are not 0 alone.
-template <typename Multiply, typename TileV, typename T, int Keys, int Columns>
-__device__ __forceinline__ void add_guarded(const float (&scores)[Keys][4],
-                                            const unsigned char* tile_v, int lane,
-                                            float (&result)[Columns][4]) {
-  const unsigned infinity = infinity_bits<T>();
-#pragma unroll
-  for (int i = 0; i < Columns / 2; ++i) {
-    float counts[2][4] = {};
-#pragma unroll
-    for (int j = 0; j < Keys / 2; ++j) {
-      unsigned powers[4];
-      unsigned seen[4];
-      unsigned values[4];
-      unsigned codes[4];
-      read_transposed(tile_v + TileV::place(j * 16 + lane % 16, i * 2 + lane / 16), values);
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const float* const pair = scores[2 * j + k / 2] + k % 2 * 2;
-        powers[k] = packed<T>(pair[0], pair[1]);
-        seen[k] = packed<T>(pair[0] == 0.0f ? 0.0f : 1.0f, pair[1] == 0.0f ? 0.0f : 1.0f);
-        const float low = code_of(values[k] & 0xffffu, infinity);
-        const float high = code_of(values[k] >> 16, infinity);
-        codes[k] = packed<T>(low, high);
-        values[k] &= (low == 0.0f ? 0xffffu : 0u) | (high == 0.0f ? 0xffff0000u : 0u);
-      }
-      Multiply{}(result[2 * i], powers, values[0], values[1]);
-      Multiply{}(result[2 * i + 1], powers, values[2], values[3]);
-      Multiply{}(counts[0], seen, codes[0], codes[1]);
-      Multiply{}(counts[1], seen, codes[2], codes[3]);
-    }
-#pragma unroll
-    for (int c = 0; c < 8; ++c) result[2 * i + c / 4][c % 4] += excess_of(counts[c / 4][c % 4]);
-  }
 }
 
 // The elements of a row of queries from `at` on, of which `rest` are there.
@@ -175,7 +132,7 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
   using TileK = HeadTile<Size>;
   using TileV = HeadTile<Value>;
   __shared__ __align__(128) unsigned char memory[2 * stage_size];
-  const AttentionJob job = attention_job<Source>(a, TileRows, places);
+  const AttentionJob job = attention_job<Source>(a, TileRows, places, blockIdx.x);
   if (job.rows <= 0) return;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int first = static_cast<int>(threadIdx.x) / 32 * 16 + lane / 4;
@@ -233,6 +190,7 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
     commit_copies();
   };
   float result[Value / 8][4] = {};
+  bool has_others = false;  // values that are NaN or infinite
   float most[2] = {-INFINITY, -INFINITY};
   float total[2] = {};  // of this thread's columns
   int begin = visible_from(static_cast<int>(job.begin));
@@ -241,12 +199,14 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
   while (begin < end) {
     asm volatile("cp.async.wait_group 0;" ::: "memory");
     const unsigned char* const tile_k = memory + stage * stage_size;
-    const unsigned char* const tile_v = tile_k + k_size;
+    unsigned char* const tile_v = memory + stage * stage_size + k_size;
     const bool is_seen_by_all = !has_mask && blocks == nullptr && common_low <= begin &&
                                 begin + tile - 1 <= common_high;
+    if (!is_seen_by_all) {
+      has_others |= TileV::template clear_others<tile, threads>(tile_v, infinity_bits<T>());
+    }
     // Also the end of the products of the tile in the other half.
-    const bool is_guarded = __syncthreads_or(
-        !is_seen_by_all && TileV::template is_other<tile, threads>(tile_v, infinity_bits<T>()));
+    __syncthreads();
     const int next = visible_from(begin + tile);
     fill(next, 1 - stage);
     float scores[tile / 8][4] = {};
@@ -276,8 +236,7 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
           score *= scale;
           if constexpr (has_mask) {
             if (is_seen) {
-              score = masked(score, mask[job.batch * a.mask[0] + rows[r].head * a.mask[1] +
-                                         rows[r].query * a.mask[2] + at * a.mask[3]]);
+              score = masked<M>(score, addend_of(mask[mask_place(a, job, rows[r], at)]));
             }
           }
           if (!is_seen) score = -INFINITY;
@@ -310,25 +269,21 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
         result[i][2 * r + 1] *= factor;
       }
     }
-    if (is_guarded) {
-      add_guarded<Multiply, TileV, T>(scores, tile_v, lane, result);
-    } else {
 #pragma unroll
-      for (int j = 0; j < tile / 16; ++j) {
-        unsigned powers[4];
+    for (int j = 0; j < tile / 16; ++j) {
+      unsigned powers[4];
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const float* const pair = scores[2 * j + i / 2] + i % 2 * 2;
-          powers[i] = packed<T>(pair[0], pair[1]);
-        }
+      for (int i = 0; i < 4; ++i) {
+        const float* const pair = scores[2 * j + i / 2] + i % 2 * 2;
+        powers[i] = packed<T>(pair[0], pair[1]);
+      }
 #pragma unroll
-        for (int i = 0; i < Value / 16; ++i) {
-          unsigned values[4];
-          const int row = j * 16 + lane % 16;
-          read_transposed(tile_v + TileV::place(row, i * 2 + lane / 16), values);
-          Multiply{}(result[2 * i], powers, values[0], values[1]);
-          Multiply{}(result[2 * i + 1], powers, values[2], values[3]);
-        }
+      for (int i = 0; i < Value / 16; ++i) {
+        unsigned values[4];
+        const int row = j * 16 + lane % 16;
+        read_transposed(tile_v + TileV::place(row, i * 2 + lane / 16), values);
+        Multiply{}(result[2 * i], powers, values[0], values[1]);
+        Multiply{}(result[2 * i + 1], powers, values[2], values[3]);
       }
     }
     begin = next;
@@ -357,6 +312,12 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
     }
     if (across == 0) store_sum<has_mask>(a, job, rows[r], most[r], total[r], sums);
   }
+  if (!__syncthreads_or(has_others)) return;
+  // The block as the compiler does not know it: of the same one, it would keep the job in registers
+  // while the loop runs.
+  const unsigned block = __shfl_sync(0xffffffffu, blockIdx.x, 0);
+  const AttentionJob own = attention_job<Source>(a, TileRows, places, block);
+  add_others<Source>(a, own, v, mask, blocks, static_cast<int>(threadIdx.x), threads, out);
 }
 
 #endif

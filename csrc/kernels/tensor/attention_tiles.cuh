@@ -111,7 +111,6 @@ struct MatrixTile : ScoreTile<Columns, 1> {
   const __nv_bfloat16* values[key_tile];
   const void* first_key;
   int key_stride;  // in bytes
-  bool is_guarded;  // whether values that are not numbers may be hidden
   __nv_bfloat16 zeros[max_head];
 
   // The product with queries would round.
@@ -170,9 +169,9 @@ struct MatrixTile : ScoreTile<Columns, 1> {
   }
 
   // Copies keys if need be, and interleaves values. Of 32 elements, fours alternate between two
-  // registers, because vector instructions interleave within 128 bits. Values that are not numbers
-  // are sought if rows may have hidden keys.
-  __device__ GS_TILE_FUNCTION void begin_keys(int count, int size, int value_size, bool is_whole) {
+  // registers, because vector instructions interleave within 128 bits. Values that are NaN or
+  // infinite become 0 if keys may be hidden; returns whether there are any.
+  __device__ GS_TILE_FUNCTION bool begin_keys(int count, int size, int value_size, bool is_whole) {
     if (!are_keys_in_place(count, size)) {
       for (int j = 0; j < count; ++j) {
         for (int d = 0; d < size; d += 32) {
@@ -185,18 +184,18 @@ struct MatrixTile : ScoreTile<Columns, 1> {
     }
     for (int j = count; j < key_tile; ++j) values[j] = zeros;
     HalfLanes others{};
-    for (int j = 0; !is_whole && j < count; ++j) {
-      for (int c = 0; c < value_size; c += 32) {
-        others |= (HalfLanes)((elements_of(values[j], c, value_size) & 0x7fff) >= 0x7f80);
-      }
-    }
-    is_guarded = false;
-    for (int i = 0; i < 32; ++i) is_guarded |= others[i] != 0;
+    const unsigned short limit = is_whole ? 0x8000 : 0x7f80;  // of magnitudes
+    const auto numbers_of = [&](const __nv_bfloat16* row, int c) {
+      const HalfLanes elements = elements_of(row, c, value_size);
+      const HalfLanes is_other = (HalfLanes)((elements & 0x7fff) >= limit);
+      others |= is_other;
+      return elements & ~is_other;
+    };
     for (int j = 0; j < key_tile; j += 2) {
       unsigned int* to = v[j / 32][0] + j % 32 / 2 * words;
       for (int c = 0; c < value_size; c += 32) {
-        const HalfLanes even = elements_of(values[j], c, value_size);
-        const HalfLanes odd = elements_of(values[j + 1], c, value_size);
+        const HalfLanes even = numbers_of(values[j], c);
+        const HalfLanes odd = numbers_of(values[j + 1], c);
         const HalfLanes low = __builtin_shufflevector(
             even, odd, 0, 32, 1, 33, 2, 34, 3, 35, 8, 40, 9, 41, 10, 42, 11, 43, 16, 48, 17, 49, 18,
             50, 19, 51, 24, 56, 25, 57, 26, 58, 27, 59);
@@ -208,6 +207,9 @@ struct MatrixTile : ScoreTile<Columns, 1> {
         to += 2 * register_words;
       }
     }
+    bool has_others = false;
+    for (int i = 0; i < 32; ++i) has_others |= others[i] != 0;
+    return has_others;
   }
 
   // Behind the last key are other ones, whose scores are not read.
@@ -294,27 +296,9 @@ struct MatrixTile : ScoreTile<Columns, 1> {
     }
   }
 
-  // What the registers compute, but values count where their powers are not 0.
-  __device__ GS_SEPARATE void add_guarded(int c, int value_tiles) {
-    for (int row = 0; row < lanes; ++row) {
-      for (int i = 0; i < key_tile; ++i) {
-        const unsigned int pair = powers[i / 32][row * words + i % 32 / 2];
-        const float p = __uint_as_float(i % 2 == 0 ? pair << 16 : pair & 0xffff0000);
-        if (p == 0.0f) continue;
-        for (int t = 0; t < value_tiles; ++t) {
-          WordLanes elements;
-          __builtin_memcpy(&elements, v[i / 32][t] + i % 32 / 2 * words, sizeof elements);
-          elements = i % 2 == 0 ? elements << 16 : elements & 0xffff0000;
-          sums[c][t][row] += (Lanes)elements * p;
-        }
-      }
-    }
-  }
-
   __device__ GS_TILE_FUNCTION void add_values(int c, int, int, int value_size) {
     const int value_tiles = (value_size + 31) / 32 * 2;
     if (is_rescaled[c]) rescale(c, value_tiles);
-    if (is_guarded) return add_guarded(c, value_tiles);
     GS_TILE_LOAD(6, powers[0], 64);
     GS_TILE_LOAD(7, powers[1], 64);
     int t = 0;
