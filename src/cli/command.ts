@@ -97,13 +97,13 @@ export async function readFile(path: string): Promise<Uint8Array<ArrayBuffer>> {
   }
 }
 
-const WRITE = "write the result";
-
 /** Writes a whole file. */
 export async function writeFile(path: string, content: Uint8Array | string): Promise<void> {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
-  await writeNamed(namedFile(path, WRITE), WRITE, (write) => write(bytes))
-    .catch((error) => throwFileProblem(`write ${path}`, error));
+  const action = "write the result";
+  await writeNamed(namedFile(path, action), action, (write) => write(bytes))
+    // The cause is the error of the system, if it is not one about permissions.
+    .catch((error) => throwFileProblem(`write ${path}`, error.cause ?? error));
 }
 
 /** The label of a device, which marks simulated devices: `host:0 (fake)`. */

@@ -27,18 +27,20 @@ export function requireObject(
  * Refuses options that are no object, and options by other names, which a caller may have misspelt.
  *
  * @param names The names of all options.
+ * @param place The parameter's name in messages.
  */
 export function requireOptions<Options extends object>(
   options: Options,
   names: readonly string[],
   action: string,
+  place = "options",
 ): Options {
-  requireObject(options, "options", action);
+  requireObject(options, place, action);
   for (const name in options) {
     if (names.includes(name)) continue;
     const allowed = names.length === 0 ? "empty" : names.join(", ");
     throw new TypeError(
-      `Cannot ${action} as options must be ${allowed}: there is ${describeValue(name)}`,
+      `Cannot ${action} as ${place} must be ${allowed}: there is ${describeValue(name)}`,
     );
   }
   return options;

@@ -5,7 +5,7 @@
  */
 
 import { logger } from "./logging.ts";
-import { requireObject } from "./arguments.ts";
+import { requireOptions } from "./arguments.ts";
 import { CacheDirectoryError, verifyCachedFile } from "./cache_directory.ts";
 import { describeValue } from "./describe_value.ts";
 import {
@@ -38,7 +38,7 @@ export function load(options: {
   /** A library file, or a directory with both libraries. */
   readonly path: string | URL;
 }): void {
-  requireObject(options, "options", "choose the native library");
+  requireOptions(options, ["path"], "choose the native library");
   const { path } = options;
   if (!(path instanceof URL) && (typeof path !== "string" || path === "")) {
     throw new TypeError(

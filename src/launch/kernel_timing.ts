@@ -4,7 +4,12 @@
  * @module
  */
 
-import { requireInstance, requireInteger, requireObject } from "../ffi/arguments.ts";
+import {
+  requireInstance,
+  requireInteger,
+  requireObject,
+  requireOptions,
+} from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { setMemory } from "../ffi/native_memory.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
@@ -75,7 +80,7 @@ export async function timeKernel<
 }> {
   requireInstance(kernel, Kernel, "kernel", ACTION);
   requireObject(config, "config", ACTION);
-  requireObject(options, "options", ACTION);
+  requireOptions(options, ["warmUp", "repeats", "flushCache"], ACTION);
   if (!Array.isArray(kernelArguments)) {
     throw new TypeError(
       `Cannot ${ACTION} as its arguments must be an array: they are ` +

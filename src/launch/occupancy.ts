@@ -6,7 +6,7 @@
  */
 
 import { displayAs } from "../ffi/display.ts";
-import { requireInteger, requireObject } from "../ffi/arguments.ts";
+import { requireInteger, requireObject, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { KernelAttributes } from "../ffi/native_kernel.ts";
 import { capabilityLimits } from "../hardware/capability_limits.ts";
@@ -258,7 +258,7 @@ export function potentialBlockSize(
   const action = "choose a block size";
   checkLimits(limits, action);
   requireObject(usage, "usage", action);
-  requireObject(options, "options", action);
+  requireOptions(options, ["dynamicSharedMemory"], action);
   const { dynamicSharedMemory: given = 0 } = options;
   if (typeof given !== "function" && typeof given !== "number") {
     throw new TypeError(

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInstance, requireObject, requireOptions } from "../ffi/arguments.ts";
+import { requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { requireDType } from "../tensor/apply.ts";
 import { shapeText, sizeOf } from "../tensor/layout.ts";
@@ -35,7 +35,8 @@ export interface CodecOptions extends FormatOptions, TensorOptions {
   readonly scale?: number | Float32Array;
 }
 
-const KNOWN = ["scale", "stream", "layout", "scales", "tile"];
+const FORMAT_NAMES = ["layout", "scales", "tile"];
+const KNOWN = ["scale", "stream", ...FORMAT_NAMES];
 
 /** Checks options, and scales if given. */
 function requireFormatOptions(
@@ -44,12 +45,6 @@ function requireFormatOptions(
   isFixed: boolean,
   action: string,
 ): Float32Array | undefined {
-  const unknown = Object.keys(options).find((name) => !KNOWN.includes(name));
-  if (unknown !== undefined) {
-    throw new TypeError(
-      `Cannot ${action} as options must be of ${KNOWN.join(", ")}: options.${unknown} is unknown`,
-    );
-  }
   const { scale } = options;
   if (scale === undefined) return undefined;
   if (isFixed) {
@@ -140,7 +135,7 @@ export function encode(
   options: CodecOptions = {},
 ): Uint8Array<ArrayBuffer> | Tensor<"uint8"> {
   const action = "encode";
-  requireObject(options, "options", action);
+  requireOptions(options, KNOWN, action);
   const layout = layoutOf(format, shape, options, action);
   const isBlocked = layout.stored?.dtype === "float16";
   const given = requireFormatOptions(options, layout, isBlocked, action);
@@ -178,6 +173,7 @@ export function scalesOf(
   options: FormatOptions = {},
 ): Float32Array<ArrayBuffer> {
   const action = "find scales";
+  requireOptions(options, FORMAT_NAMES, action);
   const layout = layoutOf(format, shape, options, action);
   requireInstance(values, Float32Array, "values", action);
   requireLength(values.length, layout, action);
@@ -213,7 +209,7 @@ export function decode(
   options: CodecOptions = {},
 ): Float32Array<ArrayBuffer> | Tensor<"float32"> {
   const action = "decode";
-  requireObject(options, "options", action);
+  requireOptions(options, KNOWN, action);
   const layout = layoutOf(format, shape, options, action);
   const isStored = layout.stored !== undefined;
   const given = requireFormatOptions(options, layout, isStored, action);
@@ -249,7 +245,6 @@ export function convert<B extends Uint8Array | Tensor<"uint8">>(
   to: TernaryFormat,
   options: { readonly from?: CodecOptions; readonly to?: CodecOptions } = {},
 ): B extends Tensor ? Tensor<"uint8"> : Uint8Array<ArrayBuffer> {
-  requireObject(options, "options", "convert");
   requireOptions(options, ["from", "to"], "convert");
   const values = decode(bytes as Uint8Array, shape, from, options.from);
   const result = encode(values, shape, to, options.to);

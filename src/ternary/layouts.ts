@@ -357,7 +357,7 @@ const OPTIONS: Readonly<Record<string, readonly [formats: RegExp, values?: reado
 };
 
 /** Refuses options that a format does not have, and their wrong values. */
-function requireOptions(format: TernaryFormat, options: FormatOptions, action: string): void {
+function checkFormatOptions(format: TernaryFormat, options: FormatOptions, action: string): void {
   requireObject(options, "options", action);
   for (const [name, value] of Object.entries(options)) {
     const [formats, values] = OPTIONS[name] ?? [];
@@ -388,7 +388,7 @@ export function layoutOf(
       }`,
     );
   }
-  requireOptions(format, options, action);
+  checkFormatOptions(format, options, action);
   const extents = requireShape(shape, action);
   if (extents.length === 0) {
     throw new RangeError(`Cannot ${action} as shape must have dimensions: it has none`);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireObject, requireOptions } from "../ffi/arguments.ts";
+import { requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { concat, type Tensor, type TensorOptions } from "../tensor/mod.ts";
 import { castNode, type ExpressionNode } from "../tensor/expression/node.ts";
@@ -77,7 +77,6 @@ export function quantizeWeights(
   options: QuantizeOptions = {},
 ): { readonly codes: Tensor<"int8">; readonly scale: Tensor<"float32"> } {
   const action = "quantizeWeights";
-  requireObject(options, "options", action);
   requireOptions(options, ["segments", "stream"], action);
   const weights = requireFloats(w, "w", action);
   if (weights.rank !== 2 || weights.size === 0) {
@@ -148,7 +147,6 @@ export function quantizeActivations(
   options: TensorOptions = {},
 ): { readonly values: Tensor<"int8">; readonly scale: Tensor<"float32"> } {
   const action = "quantizeActivations";
-  requireObject(options, "options", action);
   requireOptions(options, ["stream"], action);
   const rows = requireFloats(x, "x", action);
   if (rows.rank === 0) {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { requireInstance, requireObject, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { requireDType } from "../tensor/apply.ts";
@@ -104,18 +104,11 @@ export class TernaryWeights {
     options: WeightsOptions = {},
   ): TernaryWeights {
     requireObject(source, "source", ACTION);
-    requireObject(options, "options", ACTION);
     const isBytes = source instanceof Uint8Array;
     const allowed = isBytes
       ? ["format", "shape", "device", "scale", "layout", "scales", "tile", "stream"]
       : ["segments", "stream"];
-    const unknown = Object.keys(options).find((name) => !allowed.includes(name));
-    if (unknown !== undefined) {
-      throw new TypeError(
-        `Cannot ${ACTION} of this source as options must be of ${allowed.join(", ")}: ` +
-          `options.${unknown} is not`,
-      );
-    }
+    requireOptions(options, allowed, `${ACTION} of this source`);
     if (isBytes) return ofBytes(source, options);
     if (!(source instanceof Tensor)) return ofCodes(source, options);
     const { codes, scale } = quantizeWeights(source, options);
@@ -149,7 +142,7 @@ export class TernaryWeights {
     options: TensorOptions & { readonly dtype?: D } = {},
   ): Tensor<D> {
     const action = "dequantize";
-    requireObject(options, "options", action);
+    requireOptions(options, ["dtype", "stream"], action);
     this.codes.requireUsable(action, "the weights");
     const { dtype = "float32" as D, stream } = options;
     const allowed = ["float16", "bfloat16", "float32", "float64", "int8"];

@@ -1,23 +1,45 @@
 // Options that do not exist are refused: a misspelt one would otherwise be ignored in silence.
 
 import { assertEquals } from "@std/assert";
-import { compileImage, MemoryManager, MemoryPool, openDevice, PitchedBuffer } from "../../mod.ts";
+import { build } from "../../build.ts";
+import * as G from "../../mod.ts";
+import * as q from "../../src/device/ternary.ts";
 import * as T from "../../src/device/tensor.ts";
+import * as analysis from "../../src/lab/analysis/mod.ts";
+import * as memory from "../../src/lab/memory/mod.ts";
+import { DeviceTrace } from "../../src/lab/trace/mod.ts";
+import * as tuning from "../../src/lab/tuning/mod.ts";
+import { DeviceWork } from "../../src/tensor/device_work.ts";
+import { configuration, runDeno } from "../style/repository.ts";
 import { device } from "../support/device.ts";
+import { recordingDevice } from "../tensor/cuda/recording_device.ts";
+
+const { compileImage, MemoryManager, MemoryPool, openDevice, PitchedBuffer } = G;
 
 const { kernels } = device;
-const x = T.full([3, 4], 1, { device });
-const line = T.full([4], 1, { device });
-const integers = T.full([4], 1, { device, dtype: "int32" });
-const flags = T.full([4], true, { device, dtype: "bool" });
-const places = T.full([3], 0n, { device, dtype: "int64" });
-const heads = T.full([1, 1, 2, 4], 1, { device });
 const floats = device.upload(Float32Array.of(1, 2));
 const doubles = device.allocate("float64", 2);
 const counts = device.allocate("uint32", 2);
 const manager = new MemoryManager(device);
 const pool = new MemoryPool(device);
+const several = new G.MultiDeviceMemory([manager]);
+const pinned = device.allocatePinned("float32", 2);
+const pitched = device.allocate2d("float32", 1, 2);
+const axpy = kernels.load("axpy_float32(float a, const float* x, float* y, unsigned long long n)");
 const SOURCE = "__global__ void f(int n) {}";
+const TRACE = "gridstride memory trace 1\nend 0\n";
+
+// Nothing has to be compiled for tensors that are never read.
+const recording = recordingDevice("9.0", { kind: "host" }).device;
+const x = T.full([3, 4], 1, { device: recording });
+const line = T.full([4], 1, { device: recording });
+const integers = T.full([4], 1, { device: recording, dtype: "int32" });
+const flags = T.full([4], true, { device: recording, dtype: "bool" });
+const places = T.full([3], 0n, { device: recording, dtype: "int64" });
+const heads = T.full([1, 1, 2, 4], 1, { device: recording });
+const weights = q.TernaryWeights.from(x);
+const cache = new T.PagedCache({ device: recording, pages: 1, heads: 1, headSize: 4 });
+await DeviceWork.of(recording.context).settled();
 
 type Call = (options: never) => unknown;
 
@@ -31,8 +53,7 @@ const shaped = (name: string): Call => (options) => T[name as "ones"]([2], optio
 const reduction = (name: string): Call => (options) => T[name as "mean"](x, options);
 
 /** The functions of tensors that have no options. */
-const WITHOUT_OPTIONS =
-  "arrayText fuse readNpy saveNpy setKernelFusion setSeed tidy writeNpy validateOperations";
+const WITHOUT_OPTIONS = "arrayText fuse readNpy saveNpy setKernelFusion setSeed tidy writeNpy";
 
 const BINARY = "add atan2 bitwiseAnd bitwiseLeftShift bitwiseOr bitwiseRightShift bitwiseXor " +
   "copySign divide equal floorDivide greater greaterEqual hypot less lessEqual logAddExp " +
@@ -90,48 +111,140 @@ const TENSOR_CALLS: Readonly<Record<string, Call>> = {
   loadNpz: (options) => T.loadNpz("/none", options),
   loadSafetensors: (options) => T.loadSafetensors("/none", options),
   saveNpz: (options) => T.saveNpz("/none/x", { x }, options),
+  validateOperations: (options) => T.validateOperations(device, options),
   saveSafetensors: (options) => T.saveSafetensors("/none/x", { x }, options),
 };
 
-const RUNTIME_CALLS: Readonly<Record<string, Call>> = {
+/** The calls of the other entries, by the names of their documentation. */
+const CALLS: Readonly<Record<string, Call>> = {
   openDevice: (options) => openDevice("host", options),
   "openDevice, memory": (memory) => openDevice("host", { memory }),
-  allocate: (options) => device.allocate("float32", 1, options),
-  allocateAsync: (options) => device.allocateAsync("float32", 1, options),
-  allocate2d: (options) => device.allocate2d("float32", 1, 1, options),
-  upload: (options) => device.upload(new Float32Array(1), options),
-  createStream: (options) => device.createStream(options),
-  createEvent: (options) => device.createEvent(options),
-  compile: (options) => device.compile(SOURCE, options),
-  compileFile: (options) => device.compileFile("/none.cu", options),
+  warmUpKernels: (options) => G.warmUpKernels(device, [{ source: SOURCE, ...options as object }]),
+  load: (options) => G.load(options),
+  validate: (options) => G.validate(device, options),
+  configureKernelCache: (options) => G.configureKernelCache(options),
+  chunksThatFit: (options) => G.chunksThatFit(1, 1, options),
   compileImage: (options) =>
     compileImage(SOURCE, {
       ...options as object,
       target: { kind: "host", capability: "9.0" },
     } as never),
-  loadModule: (options) => device.loadModule(new Uint8Array(1), options),
-  capture: (options) => device.stream.capture(() => {}, options),
-  copyFrom: (options) => floats.copyFrom(new Float32Array(2), options),
-  copyTo: (options) => floats.copyTo(new Float32Array(2), options),
-  copyToSync: (options) => floats.copyToSync(new Float32Array(2), options),
-  fill: (options) => kernels.fill(floats, 1, options),
-  add: (options) => kernels.add(floats, floats, floats, options),
-  multiply: (options) => kernels.multiply(floats, floats, floats, options),
-  scale: (options) => kernels.scale(floats, 1, floats, options),
-  axpy: (options) => kernels.axpy(1, floats, floats, options),
-  sum: (options) => kernels.sum(floats, doubles.view(0, 1), options),
-  mean: (options) => kernels.mean(floats, doubles.view(0, 1), options),
-  moments: (options) => kernels.moments(floats, doubles, options),
-  histogram: (options) => kernels.histogram(floats, counts, options),
-  "pool.allocate": (options) => pool.allocate("float32", 1, options),
-  "pool.allocateAsync": (options) => pool.allocateAsync("float32", 1, options),
-  checkLeaks: (options) => pool.checkLeaks(options),
-  createPool: (options) => device.createPool(options),
-  "manager.allocate": (options) => manager.allocate("float32", 1, options),
-  MemoryManager: (options) => new MemoryManager(device, options),
-  PitchedBuffer: (options) => new PitchedBuffer(floats, 1, 1, options),
-  DeviceFallback: (options) => new T.DeviceFallback(options),
+  defineStruct: (options) => G.defineStruct("S", {}, options),
+  readKernelFile: (options) => G.readKernelFile("/none.cu", options),
+  readStructs: (options) => G.readStructs(SOURCE, options),
+  timeKernel: (options) =>
+    G.timeKernel(axpy, { grid: 1, block: 1 }, [1, floats, floats, 2], options),
+  potentialBlockSize: (options) =>
+    G.potentialBlockSize(G.occupancyLimits(device.info), {} as never, options),
+  "new Event": (options) => new G.Event(device.context, options),
+  "new Stream": (options) => new G.Stream(device.context, options),
+  "new MemoryManager": (options) => new MemoryManager(device, options),
+  "new MemoryManager, bands": (bands) => new MemoryManager(device, { bands }),
+  "new MemoryPool": (options) => new MemoryPool(device, options),
+  "new MultiDeviceMemory": (options) => new G.MultiDeviceMemory([manager], options),
+  "new PitchedBuffer": (options) => new PitchedBuffer(floats, 1, 1, options),
+  "Device.allocate": (options) => device.allocate("float32", 1, options),
+  "Device.allocateAsync": (options) => device.allocateAsync("float32", 1, options),
+  "Device.allocate2d": (options) => device.allocate2d("float32", 1, 1, options),
+  "Device.upload": (options) => device.upload(new Float32Array(1), options),
+  "Device.uploadFile": (options) => device.uploadFile("/none", options),
+  "Device.uploadFileInto": (options) => device.uploadFileInto(floats, "/none", options),
+  "Device.uploadStream": (options) => device.uploadStream([], options),
+  "Device.prefetchFiles": (options) => device.prefetchFiles([], options),
+  "Device.createUploadRing": (options) => device.createUploadRing(options),
+  "Device.createStream": (options) => device.createStream(options),
+  "Device.createEvent": (options) => device.createEvent(options),
+  "Device.createPool": (options) => device.createPool(options),
+  "Device.compile": (options) => device.compile(SOURCE, options),
+  "Device.compileFile": (options) => device.compileFile("/none.cu", options),
+  "Device.loadModule": (options) => device.loadModule(new Uint8Array(1), options),
+  "Stream.capture": (options) => device.stream.capture(() => {}, options),
+  "Stream.record": (options) => device.stream.record(options),
+  "DeviceBuffer::allocate": (options) =>
+    G.DeviceBuffer.allocate(device.context, "float32", 1, options),
+  "DeviceBuffer::fromAddress": (options) =>
+    G.DeviceBuffer.fromAddress(floats.address, 4, { device, ...options as object }),
+  "DeviceBuffer.copyFrom": (options) => floats.copyFrom(new Float32Array(2), options),
+  "DeviceBuffer.copyTo": (options) => floats.copyTo(new Float32Array(2), options),
+  "DeviceBuffer.copyToSync": (options) => floats.copyToSync(new Float32Array(2), options),
+  "DeviceBuffer.toArray": (options) => floats.toArray(options),
+  "DeviceBuffer.toArraySync": (options) => floats.toArraySync(options),
+  "PinnedBuffer.copyFrom": (options) => pinned.copyFrom(floats, options),
+  "PinnedBuffer.copyTo": (options) => pinned.copyTo(floats, options),
+  "PitchedBuffer.copyFrom": (options) => pitched.copyFrom(new Float32Array(2), options),
+  "PitchedBuffer.toArray": (options) => pitched.toArray(options),
+  "PitchedBuffer.toArraySync": (options) => pitched.toArraySync(options),
+  "UploadRing::create": (options) => G.UploadRing.create(device.context, options),
+  "DeviceKernels.fill": (options) => kernels.fill(floats, 1, options),
+  "DeviceKernels.add": (options) => kernels.add(floats, floats, floats, options),
+  "DeviceKernels.multiply": (options) => kernels.multiply(floats, floats, floats, options),
+  "DeviceKernels.scale": (options) => kernels.scale(floats, 1, floats, options),
+  "DeviceKernels.axpy": (options) => kernels.axpy(1, floats, floats, options),
+  "DeviceKernels.sum": (options) => kernels.sum(floats, doubles.view(0, 1), options),
+  "DeviceKernels.mean": (options) => kernels.mean(floats, doubles.view(0, 1), options),
+  "DeviceKernels.max": (options) => kernels.max(floats, floats.view(0, 1), options),
+  "DeviceKernels.min": (options) => kernels.min(floats, floats.view(0, 1), options),
+  "DeviceKernels.moments": (options) => kernels.moments(floats, doubles, options),
+  "DeviceKernels.histogram": (options) => kernels.histogram(floats, counts, options),
+  "MemoryPool.allocate": (options) => pool.allocate("float32", 1, options),
+  "MemoryPool.allocateAsync": (options) => pool.allocateAsync("float32", 1, options),
+  "MemoryPool.checkLeaks": (options) => pool.checkLeaks(options),
+  "MemoryManager.allocate": (options) => manager.allocate("float32", 1, options),
+  "MemoryManager.chunksThatFit": (options) => manager.chunksThatFit(1, 1, options),
+  "MultiDeviceMemory.allocate": (options) => several.allocate("float32", 1, options),
+  "MultiDeviceMemory.copy": (options) => several.copy(floats, doubles as never, options),
+  "MultiDeviceMemory.copyTo": (options) => several.copyTo(floats, 0, options),
+  analyzeAccess: (options) => analysis.analyzeAccess([0], options),
+  "new AccessAnalyzer": (options) => new analysis.AccessAnalyzer(options),
+  bankConflicts: (options) => analysis.bankConflicts([0], options),
+  calculateAlignment: (options) => analysis.calculateAlignment(1, options),
+  optimizeLayout: (options) => analysis.optimizeLayout(new Float32Array(1), [0], options),
+  pitchOf: (options) => analysis.pitchOf(1, 1, options),
+  roofline: (options) => analysis.roofline(options),
+  readTrace: (options) => memory.readTrace("", "x", options),
+  replayTrace: (options) => memory.replayTrace(memory.parseTrace(TRACE, "x"), undefined, options),
+  "new DeviceTrace": (options) => new DeviceTrace(device, options),
+  "DeviceTrace.range": (options) => {
+    using trace = new DeviceTrace(device);
+    trace.range("x", options);
+  },
+  autotune: (options) => tuning.autotune(device, options),
+  "new Autotuner": (options) => new tuning.Autotuner(device, options),
+  "Autotuner.tune": (options) => {
+    const tuner = new tuning.Autotuner(device, { name: "x", configurations: [1], store: false });
+    return tuner.tune(1, options);
+  },
+  tuneKernels: (options) => tuning.tuneKernels(device, options),
+  "TernaryWeights::from": (options) => q.TernaryWeights.from(x, options),
+  "TernaryWeights.dequantize": (options) => weights.dequantize(options),
+  encode: (options) => q.encode(Float32Array.of(1), [1, 1], "gridstride", options),
+  decode: (options) => q.decode(new Uint8Array(16), [1, 1], "gridstride", options),
+  convert: (options) => q.convert(new Uint8Array(16), [1, 1], "gridstride", "gridstride", options),
+  "convert, from": (from) =>
+    q.convert(new Uint8Array(16), [1, 1], "gridstride", "gridstride", { from }),
+  scalesOf: (options) => q.scalesOf(new Float32Array(1), [1, 1], "gridstride", options),
+  quantizeActivations: (options) => q.quantizeActivations(x, options),
+  quantizeWeights: (options) => q.quantizeWeights(x, options),
+  ternaryMatmul: (options) => q.ternaryMatmul(x, weights, options),
+  explainTernaryMatmul: (options) => q.explainTernaryMatmul(x, weights, options),
+  "new DeviceAwareQuantizer": (options) => new q.DeviceAwareQuantizer(options),
+  "DeviceAwareQuantizer.quantize": (options) => {
+    const quantizer = new q.DeviceAwareQuantizer({ device });
+    return quantizer.quantize(new Float32Array(4), [1, 4], "i2_s", options);
+  },
+  build: (options) => build(options),
+  // Classes of ./tensor; its functions are above.
+  "new PagedCache": (options) =>
+    new T.PagedCache({ pages: 1, heads: 1, headSize: 4, ...options as object }),
+  "PagedCache.append": (options) => cache.append([], heads, heads, options),
+  "new DeviceFallback": (options) => new T.DeviceFallback(options),
 };
+
+/**
+ * Methods of tensors call functions of the same name, errors take options of `Error`, and only
+ * `defineStruct()` constructs struct types.
+ */
+const CHECKED_ELSEWHERE = /^Tensor\.|^new \w+Error$|^new StructType$/;
 
 async function acceptors(calls: Readonly<Record<string, Call>>): Promise<string[]> {
   const accepted: string[] = [];
@@ -159,6 +272,71 @@ Deno.test("Functions of tensors refuse options that do not exist", async () => {
   assertEquals(await acceptors(Object.fromEntries(calls)), []);
 });
 
-Deno.test("Devices, buffers, pools, kernels and compilers refuse options that do not exist", async () => {
-  assertEquals(await acceptors(RUNTIME_CALLS), []);
+Deno.test("Everything else refuses options that do not exist", async () => {
+  assertEquals(await acceptors(CALLS), []);
+});
+
+interface Parameter {
+  readonly name?: string;
+  readonly left?: Parameter;
+  readonly tsType?: unknown;
+}
+
+interface Declaration {
+  readonly kind: string;
+  readonly def: {
+    readonly params?: readonly Parameter[];
+    readonly constructors?: readonly {
+      readonly accessibility?: string;
+      readonly params: readonly Parameter[];
+    }[];
+    readonly methods?: readonly {
+      readonly name: string;
+      readonly isStatic?: boolean;
+      readonly functionDef: { readonly params: readonly Parameter[] };
+    }[];
+  };
+}
+
+/** Whether a function has a parameter of options, by its name or its type. */
+const hasOptions = (parameters: readonly Parameter[] = []) =>
+  parameters.some((it) => {
+    const { name, tsType } = it.left ?? it;
+    return name === "options" ||
+      /"typeName":"\w*(?:Options|Run)"/.test(JSON.stringify(tsType ?? ""));
+  });
+
+/** The functions, constructors and methods of a documentation that take options. */
+function* optionTakers(name: string, { kind, def }: Declaration): Generator<string> {
+  if (kind === "function" && hasOptions(def.params)) yield name;
+  if (kind !== "class") return;
+  if (def.constructors?.some((it) => it.accessibility !== "private" && hasOptions(it.params))) {
+    yield `new ${name}`;
+  }
+  for (const { name: method, isStatic, functionDef } of def.methods ?? []) {
+    if (hasOptions(functionDef.params)) yield `${name}${isStatic ? "::" : "."}${method}`;
+  }
+}
+
+Deno.test("Every public function, constructor and method that takes options is tested", async () => {
+  const entries = Object.entries(configuration().exports)
+    .filter(([name]) => name !== "./cli").map(([, path]) => path);
+  const { code, output } = await runDeno("doc", "--json", ...entries);
+  assertEquals(code, 0, output);
+  const { nodes } = JSON.parse(output) as {
+    nodes: Record<string, { symbols: { name: string; declarations: Declaration[] }[] }>;
+  };
+  const found = Object.values(nodes).flatMap(({ symbols }) =>
+    symbols.flatMap(({ name, declarations }) =>
+      declarations.flatMap((it) => [...optionTakers(name, it)])
+    )
+  );
+  const untested = new Set(found).difference(new Set(Object.keys(CALLS)));
+  assertEquals(
+    [...untested].filter((name) => !(name in T) && !CHECKED_ELSEWHERE.test(name)),
+    [],
+  );
+  // The search finds what it should.
+  const stale = Object.keys(CALLS).filter((name) => !/,/.test(name) && !found.includes(name));
+  assertEquals(stale, []);
 });

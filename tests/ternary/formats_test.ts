@@ -225,7 +225,10 @@ Deno.test("encode() and decode() refuse bad shapes, options, lengths, codes and 
     [() => encode(ones, [128], "i3" as "i2_s"), "format must be one of i2_s"],
     [() => encode(ones, [128], "i2_s", { scales: "apart" }), "i2_s has no options.scales"],
     [() => encode(ones, [128], "i2_s", { layout: "x" as "i2s-64" }), "options.layout must be"],
-    [() => encode(ones, [128], "i2_s", { Scale: 1 } as object), "options.Scale is unknown"],
+    [
+      () => encode(ones, [128], "i2_s", { Scale: 1 } as object),
+      'options must be scale, stream, layout, scales, tile: there is "Scale"',
+    ],
     [() => encode(ones, [1, 128], "tl1"), "kernel_config.ini"],
     [() => encode(ones, [1, 128], "tl2", { tile: { bm: 1, bk: 96, bmm: 64 } }), "bmm must be 32"],
     [() => encode(ones.with(5, 0.6), [128], "i2_s"), "element 5"],

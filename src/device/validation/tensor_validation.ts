@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkSize, requireInstance, requireObject } from "../../ffi/arguments.ts";
+import { checkSize, requireInstance, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { CompileError, diagnosticText } from "../../launch/compile/compile_error.ts";
 import { type DType, DTYPES, integerRange, isFloatDType } from "../../memory/dtype.ts";
@@ -289,7 +289,7 @@ export async function validateOperations(
 ): Promise<OperationRow[]> {
   const action = "validate operations";
   requireInstance(device, Device, "device", action);
-  requireObject(options, "options", action);
+  requireOptions(options, ["operations", "seed", "onProgress"], action);
   const { operations = VALIDATED_OPERATIONS, seed = 1, onProgress } = options;
   checkSize(seed, "seed", action);
   const unknown = operations.find((it) => !VALIDATED_OPERATIONS.includes(it));

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { requireOptions } from "../arguments.ts";
 import type { EnvironmentReader } from "../granted_environment.ts";
 import { type ArchitectureRequest, parseArchitectures } from "./architectures.ts";
 import { BuildError } from "./build_error.ts";
@@ -98,8 +99,24 @@ export interface BuildSettings
   readonly architectureSource: string;
 }
 
+const NAMES = [
+  "target",
+  "compiler",
+  "architectures",
+  "release",
+  "output",
+  "force",
+  "jobs",
+  "warningsAsErrors",
+  "debug",
+  "environment",
+  "progress",
+  "warnings",
+];
+
 /** Reads the options, and the environment for missing ones. */
 export function readSettings(options: BuildOptions): BuildSettings {
+  requireOptions(options, NAMES, "build the native libraries");
   const environment = options.environment ?? ((name) => Deno.env.get(name));
   const { jobs = navigator.hardwareConcurrency } = options;
   if (!Number.isSafeInteger(jobs) || jobs < 1) {

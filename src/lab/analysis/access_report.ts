@@ -9,7 +9,8 @@
  * @module
  */
 
-import { requireInteger, requireObject, requireOneOf, typeError } from "./arguments.ts";
+import { requireOptions } from "../../ffi/arguments.ts";
+import { requireInteger, requireOneOf, typeError } from "./arguments.ts";
 
 /**
  * The kind of a pattern.
@@ -168,7 +169,7 @@ export function isAligned({ offset, accessBytes }: AccessGeometry): boolean {
 
 /** Checks the options of an analysis. */
 export function accessGeometry(options: AccessOptions): AccessGeometry {
-  requireObject(ACTION, "options", options);
+  requireOptions(options, ["elementBytes", "offset", "reuse"], ACTION);
   const { elementBytes = 4, offset = 0, reuse = false } = options;
   requireOneOf(ACTION, "elementBytes", elementBytes, ELEMENT_BYTES);
   requireInteger(ACTION, "offset", offset, 0);

@@ -4,13 +4,13 @@
  * @module
  */
 
+import { requireOptions } from "../../ffi/arguments.ts";
 import { accessBytesOf, ELEMENT_BYTES, LINE_BYTES, SECTOR_BYTES } from "./access_report.ts";
 import {
   checkedProduct,
   rangeError,
   requireArray,
   requireInteger,
-  requireObject,
   requireOneOf,
   typeError,
 } from "./arguments.ts";
@@ -83,7 +83,7 @@ export interface Alignment {
 export function calculateAlignment(bytes: number, options: AlignmentOptions = {}): Alignment {
   const action = "calculate an alignment";
   requireInteger(action, "bytes", bytes, 0);
-  requireObject(action, "options", options);
+  requireOptions(options, ["elementBytes", "use", "textureAlignment"], action);
   const { elementBytes = 1, use = "access", textureAlignment = 512 } = options;
   requireOneOf(action, "elementBytes", elementBytes, ELEMENT_BYTES);
   requirePowerOfTwo(action, "textureAlignment", textureAlignment, 2 ** 20);
@@ -169,7 +169,7 @@ export function pitchOf(
   const action = "calculate a pitch";
   requireInteger(action, "columns", columns, 0);
   requireInteger(action, "elementBytes", elementBytes, 1);
-  requireObject(action, "options", options);
+  requireOptions(options, ["alignment"], action);
   const { alignment = 512 } = options;
   requirePowerOfTwo(action, "alignment", alignment, 2 ** 30);
   const bytes = checkedProduct(action, "the size of a row", columns, elementBytes);

@@ -9,8 +9,9 @@
  * @module
  */
 
+import { requireOptions } from "../../ffi/arguments.ts";
 import { accessBytesOf, ELEMENT_BYTES, WARP_LANES } from "./access_report.ts";
-import { rangeError, requireInteger, requireObject, requireOneOf } from "./arguments.ts";
+import { rangeError, requireInteger, requireOneOf } from "./arguments.ts";
 import { type AccessIndices, IndexBatch } from "./index_batch.ts";
 
 const ACTION = "count bank conflicts";
@@ -170,7 +171,7 @@ export function bankConflicts(
   indices: AccessIndices,
   options: { readonly elementBytes?: number; readonly offset?: number } = {},
 ): BankReport {
-  requireObject(ACTION, "options", options);
+  requireOptions(options, ["elementBytes", "offset"], ACTION);
   const { elementBytes = 4, offset = 0 } = options;
   requireOneOf(ACTION, "elementBytes", elementBytes, ELEMENT_BYTES);
   requireInteger(ACTION, "offset", offset, 0);

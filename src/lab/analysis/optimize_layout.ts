@@ -4,6 +4,7 @@
  * @module
  */
 
+import { requireOptions } from "../../ffi/arguments.ts";
 import { analyzeAccess } from "./access_analyzer.ts";
 import { type AccessReport, decimal } from "./access_report.ts";
 import {
@@ -247,7 +248,11 @@ function extentsOf({ rows, columns }: MatrixShape): string {
 }
 
 function checkOptions(options: LayoutOptions, length: number): void {
-  requireObject(ACTION, "options", options);
+  requireOptions(
+    options,
+    ["shape", "elementsPerRecord", "offset", "layouts", "minimumGain"],
+    ACTION,
+  );
   const { shape, elementsPerRecord, offset = 0, layouts = KINDS, minimumGain = 1.05 } = options;
   if (elementsPerRecord !== undefined) {
     requireInteger(ACTION, "elementsPerRecord", elementsPerRecord, 1);

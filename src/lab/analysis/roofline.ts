@@ -7,6 +7,7 @@
  * @module
  */
 
+import { requireOptions } from "../../ffi/arguments.ts";
 import { displayAs } from "../../ffi/display.ts";
 import { percent } from "./access_report.ts";
 import { rangeError, requireArray, requireNumber, requireObject, typeError } from "./arguments.ts";
@@ -199,7 +200,11 @@ function significant(value: number): string {
 }
 
 function checkOptions(options: RooflineOptions): void {
-  requireObject(ACTION, "options", options);
+  requireOptions(
+    options,
+    ["bytes", "operations", "seconds", "bandwidth", "throughput", "ceilings"],
+    ACTION,
+  );
   const { bytes, operations, seconds = 1, bandwidth, throughput, ceilings = [] } = options;
   requireCount("bytes", bytes);
   requireCount("operations", operations);

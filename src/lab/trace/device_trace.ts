@@ -6,7 +6,7 @@
 
 import { displayAs } from "../../ffi/display.ts";
 import { labelOf } from "../../hardware/device_context.ts";
-import { requireInstance, requireInteger, requireObject } from "../../ffi/arguments.ts";
+import { requireInstance, requireInteger, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { findKernel, launchError, launchKernel, LaunchRecord } from "../../ffi/native_kernel.ts";
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
@@ -101,7 +101,7 @@ export class DeviceTrace implements Disposable {
    */
   constructor(device: { readonly context: DeviceContext }, options: DeviceTraceOptions = {}) {
     const context = contextOf(device, "device", ACTION);
-    requireObject(options, "options", ACTION);
+    requireOptions(options, ["capacity"], ACTION);
     const { capacity = 100_000 } = options;
     requireInteger(capacity, "options.capacity", ACTION, 1, MAX_CAPACITY);
     refuseWhileCapturing(context.library, ACTION);
@@ -158,7 +158,7 @@ export class DeviceTrace implements Disposable {
     if (typeof name !== "string") {
       throw new TypeError(`Cannot ${RANGE} as name must be a text: it is ${describeValue(name)}`);
     }
-    requireObject(options, "options", RANGE);
+    requireOptions(options, ["stream"], RANGE);
     const { stream } = options;
     if (stream !== undefined) this.#requireStream(stream);
     const end = this.#host.begin(name, stream);

@@ -125,7 +125,7 @@ export async function autotune<const Configuration extends TuningValue, Prepared
   options: AutotuneOptions<Configuration, Prepared>,
 ): Promise<TuningResult<Configuration>> {
   const context = contextOf(device, "device", ACTION);
-  const settings = readSettings(options as never);
+  const settings = readSettings(options as never, true);
   const tuning = new Tuning(context, settings, options.key);
   return await tuning.tune(options as never) as TuningResult<Configuration>;
 }

@@ -8,7 +8,7 @@ import {
   refuseOption,
   requireInstance,
   requireInteger,
-  requireObject,
+  requireOptions,
 } from "../../ffi/arguments.ts";
 import { VERSION } from "../../ffi/version.ts";
 import { contextOf, type DeviceContext, whileHeld } from "../../hardware/device_context.ts";
@@ -247,7 +247,11 @@ export async function tuneKernels(
   } = {},
 ): Promise<KernelTuningRow[]> {
   const context = contextOf(device, "device", ACTION);
-  requireObject(options, "options", ACTION);
+  requireOptions(
+    options,
+    ["operations", "dtypes", "sizes", "stream", "signal", "onProgress"],
+    ACTION,
+  );
   const { signal, onProgress } = options;
   // Powers of four: each is near to every size between.
   const powers = [12, 14, 16, 18, 20, ...context.library.kind === "cuda" ? [22, 24, 26] : []];

@@ -8,7 +8,7 @@ import {
   refuseOption,
   requireInstance,
   requireInteger,
-  requireObject,
+  requireOptions,
 } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
@@ -194,9 +194,31 @@ export function canonicalText(value: unknown, path: string): string {
   return textOf(value, path, 0);
 }
 
-/** Checks the options that all tunings of one kernel share. */
-export function readSettings(options: AutotunerOptions<TuningValue, unknown>) {
-  requireObject(options, "options", ACTION);
+/** The names of {@linkcode AutotunerOptions}. */
+const TUNER_NAMES = [
+  "name",
+  "configurations",
+  "prepare",
+  "prune",
+  "version",
+  "override",
+  "store",
+  "warmUp",
+  "repeats",
+  "flushCache",
+];
+/** The names of {@linkcode TuningRun}. */
+const RUN_NAMES = ["launch", "restore", "stream", "signal"];
+/** The names of {@linkcode AutotuneOptions}. */
+const ALL_NAMES = [...TUNER_NAMES, ...RUN_NAMES, "key"];
+
+/**
+ * Checks the options that all tunings of one kernel share.
+ *
+ * @param withRun Whether those of one tuning are among them.
+ */
+export function readSettings(options: AutotunerOptions<TuningValue, unknown>, withRun = false) {
+  requireOptions(options, withRun ? ALL_NAMES : TUNER_NAMES, ACTION);
   const { name, configurations, prepare, prune, override } = options;
   const { version = "", store = "disk", warmUp = 2, repeats = 30, flushCache = true } = options;
   requireText("name", name, 1);
@@ -277,9 +299,9 @@ export function prunedCandidates(
   throw new RangeError(`Cannot ${ACTION} as options.prune must leave a configuration`);
 }
 
-/** Checks the options of one tuning. */
+/** Checks the options of one tuning, which may be those of {@linkcode AutotuneOptions}. */
 export function readRun(context: DeviceContext, options: TuningRun<never>) {
-  requireObject(options, "options", ACTION);
+  requireOptions(options, "key" in options ? ALL_NAMES : RUN_NAMES, ACTION);
   const { restore = [], stream, signal } = options;
   const launch = options.launch as (configuration: TuningValue, prepared: unknown) => void;
   if (typeof launch !== "function") refuseOption(TypeError, ACTION, "launch", "a function", launch);

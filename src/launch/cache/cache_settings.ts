@@ -5,9 +5,8 @@
  */
 
 import { isAbsolute, resolve } from "node:path";
-import { refuseOption, requireObject } from "../../ffi/arguments.ts";
+import { refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { cacheRoot } from "../../ffi/cache_directory.ts";
-import { describeValue } from "../../ffi/describe_value.ts";
 import { grantedEnvironment } from "../../ffi/granted_environment.ts";
 import { BYTE_SIZE_GRAMMAR, matchByteSize } from "../../hardware/byte_size.ts";
 import { environment } from "../../hardware/device_list.ts";
@@ -81,13 +80,7 @@ let configured: {
  * @category Launching kernels
  */
 export function configureKernelCache(options: KernelCacheOptions = {}): void {
-  requireObject(options, "options", ACTION);
-  const unknown = Object.keys(options).find((name) => !NAMES.includes(name));
-  if (unknown !== undefined) {
-    throw new TypeError(
-      `Cannot ${ACTION} as its options are ${NAMES.join(", ")}: there is ${describeValue(unknown)}`,
-    );
-  }
+  requireOptions(options, NAMES, ACTION);
   const { directory, maxBytes, enabled = true } = options;
   if (directory !== undefined && (typeof directory !== "string" || !isAbsolute(directory))) {
     const Kind = typeof directory === "string" ? RangeError : TypeError;

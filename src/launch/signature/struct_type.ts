@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireObject } from "../../ffi/arguments.ts";
+import { requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { bytesPerElement, type DType } from "../../memory/dtype.ts";
 import {
@@ -246,7 +246,7 @@ export class StructType<
           describeValue(name),
       );
     }
-    requireObject(options, "options", `define struct ${name}`);
+    requireOptions(options, ["alignment"], `define struct ${name}`);
     const { alignment = 1 } = options;
     if (typeof fields !== "object" || fields === null || Array.isArray(fields)) {
       throw new TypeError(

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireObject } from "../../ffi/arguments.ts";
+import { requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { type CompileOptions, compileSettings } from "../module/compile_options.ts";
 import {
@@ -69,7 +69,7 @@ export function readStructs(
       `Cannot read structs as the source must be a text: it is ${describeValue(source)}`,
     );
   }
-  requireObject(options, "options", "read structs");
+  requireOptions(options, ["defines", "headers"], "read structs");
   const { defines, headers } = compileSettings(options);
   // Headers that the source does not include count as well.
   const all = [source, ...[...headers.keys()].map((name) => `#include "${name}"`)].join("\n");

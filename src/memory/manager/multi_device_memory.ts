@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInstance, requireObject } from "../../ffi/arguments.ts";
+import { requireInstance, requireOptions } from "../../ffi/arguments.ts";
 import { OutOfMemoryError } from "../../ffi/cuda_error.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
@@ -126,7 +126,7 @@ export class MultiDeviceMemory {
     options: { readonly balance?: "free-memory" | "load" } = {},
   ) {
     checkManagers(managers);
-    requireObject(options, "options", "manage the memory of several devices");
+    requireOptions(options, ["balance"], "manage the memory of several devices");
     this.#managers = new Map(managers.map((manager) => [manager.ordinal, manager]));
     this.#balance = options.balance ?? "free-memory";
     if (BALANCE_RULES.includes(this.#balance)) return;
@@ -190,7 +190,7 @@ export class MultiDeviceMemory {
     length: number,
     options: { readonly name?: string } = {},
   ): DeviceBuffer<D> {
-    requireObject(options, "options", "allocate a buffer");
+    requireOptions(options, ["name"], "allocate a buffer");
     const { name } = options;
     const bytes = bytesOfLength(length, dtype);
     if (name !== undefined) checkName(name);
@@ -263,7 +263,7 @@ export class MultiDeviceMemory {
     const action = "copy between devices";
     requireInstance(source, DeviceBuffer, "source", action);
     requireInstance(target, DeviceBuffer, "target", action);
-    requireObject(options, "options", action);
+    requireOptions(options, ["sourceStream", "targetStream"], action);
     if (source.length !== target.length) {
       throw new RangeError(
         `Cannot ${action} as target must have the source's ${source.length} elements: it has ${target.length}`,
@@ -289,7 +289,7 @@ export class MultiDeviceMemory {
     options: { readonly sourceStream?: Stream; readonly targetStream?: Stream } = {},
   ): DeviceBuffer<D> {
     requireInstance(source, DeviceBuffer, "source", "copy between devices");
-    requireObject(options, "options", "copy between devices");
+    requireOptions(options, ["sourceStream", "targetStream"], "copy between devices");
     const { targetStream } = options;
     const choice = targetStream === undefined ? {} : { stream: targetStream };
     const target = this.manager(ordinal).allocate(source.dtype, source.length, choice);

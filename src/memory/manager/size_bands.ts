@@ -13,7 +13,7 @@
  * @module
  */
 
-import { requireObject } from "../../ffi/arguments.ts";
+import { requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { BYTE_SIZE_GRAMMAR, matchByteSize } from "../../hardware/byte_size.ts";
 
@@ -49,7 +49,7 @@ export class SizeBands {
     usableBytes: number,
     limits: Readonly<Partial<Record<"small" | "medium" | "large", number | string>>> = {},
   ) {
-    requireObject(limits, "bands", ACTION);
+    requireOptions(limits, ["small", "medium", "large"], ACTION, "bands");
     const small = readLimit(limits.small ?? DEFAULT_SMALL, "small", 0);
     const medium = readLimit(limits.medium ?? Math.max(DEFAULT_MEDIUM, small + 1), "medium", small);
     const share = Math.floor(usableBytes * DEFAULT_LARGE_SHARE);

@@ -7,7 +7,7 @@
  * @module
  */
 
-import { requireObject } from "../../ffi/arguments.ts";
+import { requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { BYTE_SIZE_GRAMMAR, matchByteSize } from "../../hardware/byte_size.ts";
 import { type Environment, MEMORY_POOL_SIZE_VARIABLE } from "../../hardware/environment.ts";
@@ -259,13 +259,6 @@ function refusal(option: string, allowed: string, value: unknown, ...types: stri
 }
 
 /** Refuses unknown names, because a misspelt option would have no effect. */
-function checkNames(value: object, name: string, known: readonly string[]): void {
-  const unknown = Object.keys(value).find((key) => !known.includes(key));
-  if (unknown === undefined) return;
-  throw new TypeError(
-    `Cannot ${ACTION} as ${name} may have ${known.join(", ")}: it has ${describeValue(unknown)}`,
-  );
-}
 
 function readSize(value: unknown, name: string, minimum: number): number | undefined {
   if (value === undefined) return undefined;
@@ -312,8 +305,7 @@ function readAlignment(value: unknown): number {
 
 function readPressure(value: unknown): Partial<PoolSettings> {
   if (value === undefined) return {};
-  requireObject(value, "options.pressure", ACTION);
-  checkNames(value, "options.pressure", ["reclaim", "refuse"]);
+  requireOptions(value as object, ["reclaim", "refuse"], ACTION, "options.pressure");
   const { reclaim, refuse } = value as NonNullable<MemoryPoolOptions["pressure"]>;
   const reclaimShare = readShare(reclaim, "pressure.reclaim");
   return {
@@ -394,8 +386,7 @@ export function resolvePoolSettings(
   environment: PoolEnvironment,
   device: PoolDevice,
 ): PoolSettings {
-  requireObject(options, "options", ACTION);
-  checkNames(options, "options", OPTION_NAMES);
+  requireOptions(options, OPTION_NAMES, ACTION);
   const known = `one of ${PRESET_NAMES.join(", ")}`;
   const isPreset = (value: unknown) => PRESET_NAMES.includes(value as PoolPreset);
   const preset = checked<PoolPreset>(options.preset, "preset", isPreset, known, "string") ?? null;

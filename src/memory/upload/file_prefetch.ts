@@ -56,6 +56,7 @@ export interface PrefetchOptions extends Omit<TransferOptions, "onProgress"> {
 }
 
 const ACTION = "prefetch files";
+const NAMES = ["stream", "ring", "signal", "ahead", "aheadBytes"];
 
 /**
  * Uploads parts of files and yields their buffers in order. While the caller uses one buffer, the
@@ -92,7 +93,7 @@ export function prefetchFiles<const Part extends FilePart>(
   options: PrefetchOptions = {},
 ): AsyncGenerator<PrefetchedFile<Part>, void, void> {
   // Checked before the first request for a buffer.
-  const settings = uploadSettings(context, options, ACTION);
+  const settings = uploadSettings(context, options, NAMES, ACTION);
   const { ahead = 4, aheadBytes = 2 ** 30 } = options;
   checkInteger(ahead, "ahead", ACTION, 1, Number.MAX_SAFE_INTEGER);
   checkSize(aheadBytes, "aheadBytes", ACTION);

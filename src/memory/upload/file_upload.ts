@@ -15,6 +15,7 @@ import type { DType } from "../dtype.ts";
 import {
   elementsOf,
   runUpload,
+  TRANSFER_NAMES,
   type TransferOptions,
   type UploadSettings,
   uploadSettings,
@@ -124,7 +125,12 @@ export async function uploadFile<D extends DType = "uint8">(
   options: FileUploadOptions<D> = {},
 ): Promise<DeviceBuffer<D>> {
   const action = "upload a file";
-  const settings = uploadSettings(context, options, action);
+  const settings = uploadSettings(
+    context,
+    options,
+    [...TRANSFER_NAMES, "offset", "bytes", "dtype"],
+    action,
+  );
   const { dtype = "uint8" as D, offset = 0, bytes } = options;
   const range = openFileRange(context, path, offset, bytes, action);
   return await uploadRange(range, dtype, settings, action);
@@ -175,7 +181,7 @@ export async function uploadFileInto(
   requireObject(options, "options", action);
   void buffer.address; // throws for a disposed buffer
   const { context } = buffer;
-  const settings = uploadSettings(context, options, action);
+  const settings = uploadSettings(context, options, [...TRANSFER_NAMES, "offset"], action);
   const range = openFileRange(context, path, options.offset ?? 0, buffer.byteLength, action);
   using cleanup = new DisposableStack();
   cleanup.defer(() => closeFile(context.library, range.file));

@@ -17,6 +17,7 @@ import type { StagingSlab } from "../staging.ts";
 import {
   elementsOf,
   runUpload,
+  TRANSFER_NAMES,
   type TransferOptions,
   uploadSettings,
   type UploadTask,
@@ -71,7 +72,7 @@ export async function uploadStream<D extends DType = "uint8">(
   source: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   options: StreamUploadOptions<D> = {},
 ): Promise<DeviceBuffer<D>> {
-  const settings = uploadSettings(context, options, ACTION);
+  const settings = uploadSettings(context, options, [...TRANSFER_NAMES, "bytes", "dtype"], ACTION);
   const { dtype = "uint8" as D, bytes } = options;
   if (bytes !== undefined) checkSize(bytes, "bytes", ACTION);
   const reader = readerOf(source);

@@ -7,7 +7,7 @@
 import { formatBytes } from "../../ffi/describe_value.ts";
 import { displayAs } from "../../ffi/display.ts";
 import { labelOf } from "../../hardware/device_context.ts";
-import { checkInteger, requireInstance, requireObject } from "../../ffi/arguments.ts";
+import { checkInteger, requireInstance, requireOptions } from "../../ffi/arguments.ts";
 import { giveBack } from "../../ffi/give_back.ts";
 import { createEvent, destroyEvent, recordEvent, waitForEvent } from "../../ffi/native_stream.ts";
 import { DeviceContext } from "../../hardware/device_context.ts";
@@ -119,7 +119,7 @@ export class UploadRing implements AsyncDisposable {
   static create(context: DeviceContext, options: UploadRingOptions = {}): UploadRing {
     const action = "make an upload ring";
     requireInstance(context, DeviceContext, "context", action);
-    requireObject(options, "options", action);
+    requireOptions(options, ["slots", "slotBytes", "readers"], action);
     const {
       slots = DEFAULT_LIMITS.slots,
       slotBytes = DEFAULT_LIMITS.slotBytes,

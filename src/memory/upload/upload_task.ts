@@ -7,7 +7,7 @@
  * @module
  */
 
-import { requireInstance, requireObject } from "../../ffi/arguments.ts";
+import { requireInstance, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import { DeviceContext } from "../../hardware/device_context.ts";
@@ -45,6 +45,9 @@ export interface TransferOptions {
   readonly signal?: AbortSignal;
 }
 
+/** The names of {@linkcode TransferOptions}. */
+export const TRANSFER_NAMES: readonly string[] = ["stream", "ring", "onProgress", "signal"];
+
 export interface UploadSettings extends Pick<TransferOptions, "onProgress" | "signal"> {
   readonly ring: UploadRing;
   readonly stream: Stream;
@@ -53,15 +56,17 @@ export interface UploadSettings extends Pick<TransferOptions, "onProgress" | "si
 /**
  * Checks the options of an upload.
  *
+ * @param names The names of all options.
  * @param action The action in error messages.
  */
 export function uploadSettings(
   context: DeviceContext,
   options: TransferOptions,
+  names: readonly string[],
   action: string,
 ): UploadSettings {
   requireInstance(context, DeviceContext, "context", action);
-  requireObject(options, "options", action);
+  requireOptions(options, names, action);
   const { onProgress, signal } = options;
   if (signal !== undefined) requireInstance(signal, AbortSignal, "signal", action);
   if (onProgress !== undefined && typeof onProgress !== "function") {

@@ -3,8 +3,8 @@ import { explainMatmul, matmul, zeros } from "../../../src/device/tensor.ts";
 import { recordingDevice } from "./recording_device.ts";
 
 Deno.test("matmul() leaves float8 to CUDA threads when NVRTC is older than 12.4", () => {
-  for (const [version, expected] of [[[12, 3], "simt"], [[12, 4], "mma"]] as const) {
-    const { device } = recordingDevice("8.9", version);
+  for (const [nvrtc, expected] of [[[12, 3], "simt"], [[12, 4], "mma"]] as const) {
+    const { device } = recordingDevice("8.9", { nvrtc });
     const x = zeros([64, 64], { dtype: "float8_e4m3", device });
     const y = zeros([64, 64], { dtype: "float32", device });
     const float8 = explainMatmul(x, x, { dtype: "float32" });

@@ -1,6 +1,6 @@
 /**
- * A CUDA device that records the kernels it would compile. Nothing runs, and no GPU is needed: the
- * memory is that of the host device, and planners see the kind and the capability they are given.
+ * A device that records the kernels it would compile. Nothing runs, and no GPU is needed: the memory
+ * is that of the host device, and planners see the kind and the capability they are given.
  *
  * @module
  */
@@ -28,50 +28,58 @@ export interface RecordingDevice {
 // test for a leak.
 const host = openDevice("host");
 
-/**
- * A device of a compute capability.
- *
- * @param nvrtc The version of NVRTC that planners see.
- */
+/** The kind of a device, and what its operations see. */
+export interface RecordingOptions {
+  /** `"host"` for the planners of the host device. */
+  readonly kind?: "cuda" | "host";
+  /** The version of NVRTC that planners see. */
+  readonly nvrtc?: readonly [major: number, minor: number];
+  /** The 64-bit integers that kernels seem to write, such as counts that an operation reads back. */
+  readonly integer?: bigint;
+}
+
+/** A device of a compute capability. */
 export function recordingDevice(
   computeCapability: string,
-  nvrtc: readonly [major: number, minor: number] = [13, 0],
+  { kind = "cuda", nvrtc = [13, 0], integer = 0n }: RecordingOptions = {},
 ): RecordingDevice {
   const { library, ordinal, info } = host.context;
-  const cuda = Object.create(library, { kind: { value: "cuda" } }) as typeof library;
+  const own = Object.create(library, { kind: { value: kind } }) as typeof library;
   // Products go to our own kernels: the variable names a directory without cuBLASLt.
-  findCublasLt(cuda, (name) => name === "GRIDSTRIDE_CUBLASLT" ? "/nowhere" : undefined);
-  const context = new DeviceContext(cuda, ordinal, {
+  findCublasLt(own, (name) => name === "GRIDSTRIDE_CUBLASLT" ? "/nowhere" : undefined);
+  const context = new DeviceContext(own, ordinal, {
     ...info,
-    kind: "cuda",
+    kind,
     computeCapability,
     // Decides between large and small tiles.
     multiprocessorCount: 8,
   });
   const kernels: GeneratedKernel[] = [];
   let launches = 0;
-  // Counts that an operation reads back are 0.
-  const launch = (_: unknown, ...operands: readonly unknown[]) => {
-    launches++;
-    for (const operand of operands) {
-      if (operand instanceof DeviceBuffer && operand.dtype === "int64") {
-        operand.copyFrom(new BigInt64Array(operand.length));
+  const moduleOf = ({ text }: GeneratedKernel) => {
+    // Nothing is wrong with the values that a kernel checks.
+    const faults = text.parameters.findIndex((it) => it.endsWith(" faults"));
+    const launch = (_: unknown, ...operands: readonly unknown[]) => {
+      launches++;
+      for (const [at, operand] of operands.entries()) {
+        if (!(operand instanceof DeviceBuffer) || operand.dtype !== "int64") continue;
+        operand.copyFrom(new BigInt64Array(operand.length).fill(at === faults ? 0n : integer));
       }
-    }
-  };
-  // A module holds its device.
-  const load = () => {
+    };
+    // Modules hold their device.
     context.retain();
-    const module = { kernel: () => ({ launch }), [Symbol.dispose]: () => context.release() };
-    return module as unknown as GeneratedModule;
+    return {
+      kernel: () => ({ launch }),
+      [Symbol.dispose]: () => context.release(),
+    } as unknown as GeneratedModule;
   };
   DeviceWork.of(context, {
     compile(generated) {
       kernels.push(generated);
-      return Promise.resolve(load());
+      return Promise.resolve(moduleOf(generated));
     },
     // Their compilations have begun, so they are recorded.
-    compileNow: (generated) => generated.map(load),
+    compileNow: (generated) => generated.map(moduleOf),
     nvrtcVersion: () => nvrtc,
   });
   return {

@@ -16,7 +16,7 @@
  * @module
  */
 
-import { requireObject } from "../../../ffi/arguments.ts";
+import { requireObject, requireOptions } from "../../../ffi/arguments.ts";
 import { describeValue } from "../../../ffi/describe_value.ts";
 import {
   type MemoryTrace,
@@ -116,7 +116,7 @@ export function replayTrace(
     const found = describeValue(policy.create);
     throw new TypeError(`Cannot ${action} as policy.create must be a function: it is ${found}`);
   }
-  requireObject(options, "options", action);
+  requireOptions(options, ["capacityBytes"], action);
   const { capacityBytes = DEFAULT_REPLAY_CAPACITY } = options;
   checkCapacity(capacityBytes);
   checkTrace(trace);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireObject } from "../../../ffi/arguments.ts";
+import { requireOptions } from "../../../ffi/arguments.ts";
 import { decodeFile, readSnapshot, validateSnapshot } from "../snapshot/read_snapshot.ts";
 import {
   isMinimallocInstance,
@@ -56,7 +56,7 @@ export function readTrace(
   name: string,
   options: { readonly multiplier?: number } = {},
 ): MemoryTrace {
-  requireObject(options, "options", "read a trace");
+  requireOptions(options, ["multiplier"], "read a trace");
   const text = decodeFile(file, (offence) => {
     throw new TraceError(`read trace ${name}`, undefined, `the file ${offence}`);
   });

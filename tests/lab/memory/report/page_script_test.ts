@@ -21,13 +21,13 @@ const GLOBALS = [
   "ResizeObserver",
 ];
 
-/** The exported functions of a module, and its other declarations that are not types. */
+/** The exported functions of a module, and its other declarations that are code. */
 function declarationsOf(text: string): { names: string[]; others: string[] } {
   const code = text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
   const starts = code.match(/^[^\s})\]|&`].*$/gm) ?? [];
   const names = starts.flatMap((line) => /^export function (\w+)/.exec(line)?.[1] ?? []);
   const others = starts.filter((line) =>
-    !/^(?:export (?:declare|function|interface|type)|import|type|interface|declare) /.test(line)
+    !/^(?:export (?:function|interface|type)|import|type|interface|declare) /.test(line)
   );
   return { names, others };
 }
