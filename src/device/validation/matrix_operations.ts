@@ -123,8 +123,8 @@ function counted(x: Tensor): Tensor<"int64"> {
 
 /** The operations by name. */
 export const MATRIX_OPERATIONS: Readonly<Record<string, MatrixOperation>> = {
-  softmax: floats(16, softmax, (row) => logarithms(row).map(Math.exp)),
-  logSoftmax: floats(16, logSoftmax, logarithms),
+  softmax: floats(16, (x) => softmax(x), (row) => logarithms(row).map(Math.exp)),
+  logSoftmax: floats(16, (x) => logSoftmax(x), logarithms),
   crossEntropy: floats(
     16,
     (x) => crossEntropy(x, counted(x), { reduction: "none" }),
