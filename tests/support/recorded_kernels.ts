@@ -39,12 +39,19 @@ export function recordKernels(on: typeof device, call: () => void): readonly Rec
     return { text, source: "", kernel: { launch } } as unknown as GeneratedKernel;
   };
   work.enqueue = (_kernel, _operands, _results, launch) => launch();
+  // Real pages of reports are read in the background when they are full.
+  using words = DeviceBuffer.allocate(on.context, "int64", 2, {});
+  work.reports.open = (errorOf) => ({
+    report: { page: undefined, slot: 0, error: undefined, errorOf },
+    words,
+  });
   try {
     tidy(call);
   } finally {
     // The methods of the class again.
     delete (work as Partial<DeviceWork>).kernel;
     delete (work as Partial<DeviceWork>).enqueue;
+    delete (work.reports as Partial<DeviceWork["reports"]>).open;
   }
   return launches;
 }
