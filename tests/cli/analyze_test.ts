@@ -147,7 +147,7 @@ Deno.test("`analyze` exits with 1 for an unreadable file and for invalid indices
     ["/dev/null", /^Cannot read \/dev\/null: it is a device\n$/],
     [
       "--stride 1 --picture /nowhere/a.svg",
-      /^Cannot write \/nowhere\/a\.svg: No such file/,
+      /^Cannot write the result as "\/nowhere\/a\.svg" cannot be written: No such file/,
     ],
   ] as const;
   for (const [words, message] of cases) {
