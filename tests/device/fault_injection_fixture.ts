@@ -27,7 +27,12 @@ export interface Fixture {
   readonly pair: DeviceBuffer<"float64">;
   /** Ten bins. */
   readonly bins: DeviceBuffer<"uint32">;
+  /** How long `keepBusy()` takes, in nanoseconds. */
+  busyTime: number;
 }
+
+/** Usually longer than a wait polls, and than an operation takes to begin the wait. */
+export const BUSY_TIME = 2_000_000;
 
 /** Makes the objects. */
 export function makeFixture(device: Device): Fixture & Disposable {
@@ -41,15 +46,16 @@ export function makeFixture(device: Device): Fixture & Disposable {
     scalar: stack.use(device.allocate("float32", 1)),
     pair: stack.use(device.allocate("float64", 2)),
     bins: stack.use(device.allocate("uint32", 10)),
+    busyTime: BUSY_TIME,
   };
   const owned = stack.move();
   return { ...fixture, [Symbol.dispose]: () => owned.dispose() };
 }
 
 /** Enqueues a kernel that takes long enough for a wait to leave polling behind. */
-export function keepBusy({ device, stream, scalar }: Fixture): void {
+export function keepBusy({ device, stream, scalar, busyTime }: Fixture): void {
   device.kernels.load("spin_float32(float* out, unsigned long long nanoseconds, float value)")
-    .launch({ grid: 1, block: 1, stream }, scalar, 2_000_000, 1);
+    .launch({ grid: 1, block: 1, stream }, scalar, busyTime, 1);
 }
 
 /** Performs an operation and returns its resources. */

@@ -4,7 +4,7 @@ import { callTally, injectFault, wrappedCalls } from "../support/fault_injection
 import { type ResourceTally, resourceTally } from "../../src/ffi/native_device.ts";
 import { device } from "../support/device.ts";
 import { poolOf } from "../../src/memory/pool/device_pools.ts";
-import { makeFixture, perform } from "./fault_injection_fixture.ts";
+import { BUSY_TIME, type Fixture, makeFixture, perform } from "./fault_injection_fixture.ts";
 import { MODULE_OPERATIONS, MODULE_RESOURCES } from "./fault_injection_modules.ts";
 import { OPERATIONS, RESOURCES } from "./fault_injection_operations.ts";
 import { POOL_OPERATIONS, POOL_RESOURCES } from "./fault_injection_pools.ts";
@@ -122,9 +122,10 @@ async function failureOf(
   }
 }
 
-/** The same with several attempts: on a busy machine work may end before a wait begins. */
+/** The same with several attempts: on a busy machine short work may end before a wait begins. */
 async function failureOfSome(
   run: Run,
+  fixture: Fixture,
   call: string,
   nth: number,
   status: number,
@@ -132,7 +133,9 @@ async function failureOfSome(
   const attempts = ANSWERS.includes(call) ? 1 : 5;
   for (let attempt = 0; attempt < attempts; attempt++) {
     await device.done(); // or the next copy would find its staging memory in use, and take more
+    fixture.busyTime = BUSY_TIME * 6 ** attempt;
     const error = await failureOf(run, call, nth, status);
+    fixture.busyTime = BUSY_TIME;
     if (error !== undefined) return error;
   }
   return undefined;
@@ -183,7 +186,13 @@ for (
       for (const status of statusesFor(calls)) {
         const before = isLostEvent(name, call) ? undefined : await settledTally(own);
         const what = `${name} with call ${nth} of ${call} failing with ${status}`;
-        const error = await failureOfSome(() => perform(operation, fixture), call, nth, status);
+        const error = await failureOfSome(
+          () => perform(operation, fixture),
+          fixture,
+          call,
+          nth,
+          status,
+        );
         await device.done();
         if (ANSWERS.includes(call)) assertAnswer(error, status, what);
         else assertFailure(error, call, status, what);

@@ -42,6 +42,9 @@ const calls = [...abiArguments(kernelDeclarations(library))].map(
   }),
 );
 
+/** After these nearly all functions that ever succeed have done so. */
+const LEAST_SEQUENCES = 100;
+
 const counts = new CallCounts();
 let nextDevice = 0;
 
@@ -204,5 +207,6 @@ const sequences = await runCampaign(campaignSettings(), {
   calls,
   play,
   isOver: () => nextDevice + 1 >= DEVICES,
+  least: LEAST_SEQUENCES,
 });
 console.log(JSON.stringify({ sequences, calls: counts.toObject(), lostDevices: nextDevice }));

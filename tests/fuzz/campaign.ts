@@ -94,7 +94,7 @@ export interface Play<Step> {
   readonly play: (steps: readonly Step[]) => Promise<void>;
   /** Whether nothing is left to play with. */
   readonly isOver: () => boolean;
-  /** The sequences that are played however slow the machine is; 0 by default. */
+  /** The sequences that are played however slow the machine is, if it is not over; 0 by default. */
   readonly least?: number;
 }
 
@@ -131,18 +131,20 @@ export async function runCampaign<Step>(
   { calls, longest = MAX_SEQUENCE, play, isOver, least = 0 }: Play<Step>,
 ): Promise<number> {
   let sequences = 0;
-  const playOne = async (steps: readonly Step[]) => {
-    if (sequences >= least && isOver()) return;
+  let underWay = Promise.resolve();
+  const playNext = async (steps: readonly Step[]) => {
+    if (isOver()) return;
     Deno.writeTextFileSync(journal, fc.stringify(steps));
     await play(steps);
     sequences++;
   };
+  const playOne = (steps: readonly Step[]) => underWay = playNext(steps);
   if (path === undefined) await callTheRoll(seed, calls, playOne);
   const step = fc.oneof(...calls.map(({ step, weight = 1 }) => ({ weight, arbitrary: step })));
   const sequence = fc.array(step, { minLength: 1, maxLength: longest, size: "max" });
   const property = fc.asyncProperty(sequence, playOne);
   const end = performance.now() + milliseconds;
-  for (let round = 0; sequences < least || (performance.now() < end && !isOver()); round++) {
+  for (let round = 0; !isOver() && (sequences < least || performance.now() < end); round++) {
     await fc.assert(property, {
       seed: seed + round,
       ...(path === undefined ? {} : { path }),
@@ -150,6 +152,8 @@ export async function runCampaign<Step>(
       interruptAfterTimeLimit: SHRINKING_MILLISECONDS,
       markInterruptAsFailure: false,
     });
+    // The time limit interrupts a round, but not the sequence that it was in.
+    await underWay;
     if (path !== undefined) break;
   }
   return sequences;

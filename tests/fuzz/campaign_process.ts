@@ -22,7 +22,7 @@ export interface Campaign {
 }
 
 /** What the process may take beyond the time it plays: to start, to shrink, to end. */
-const GRACE_MILLISECONDS = 30_000;
+const GRACE_MILLISECONDS = 120_000;
 
 /** Most of the journal that an error shows: the sequence under way when the process ended. */
 const JOURNAL_SHOWN = 4000;

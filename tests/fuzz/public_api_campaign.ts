@@ -101,6 +101,9 @@ async function playOn(stage: Stage, steps: readonly Step[]): Promise<void> {
   }
 }
 
+/** After these most members that ever succeed have done so. */
+const LEAST_SEQUENCES = 25;
+
 async function checkWitness(stage: Stage): Promise<void> {
   const touched = (await stage.witness()).findIndex((element) => element !== WITNESS);
   if (touched >= 0) throw new Error(`A buffer that nobody named was written at ${touched}`);
@@ -134,6 +137,7 @@ const sequences = await runCampaign(campaignSettings(), {
   calls,
   play,
   isOver: () => nextDevice + 1 >= DEVICES,
+  least: LEAST_SEQUENCES,
 });
 console.log(
   JSON.stringify({ sequences, calls: counts.toObject(), lostDevices: nextDevice }),

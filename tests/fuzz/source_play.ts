@@ -127,6 +127,7 @@ export async function playSources(launches: boolean): Promise<void> {
   const settings = campaignSettings();
   const end = performance.now() + settings.milliseconds;
   let nextDevice = 1; // the first is never closed
+  let played = 0;
 
   /** Returns whether the device is usable still. */
   const tryOut = async (device: Device, source: MutatedSource): Promise<boolean> => {
@@ -147,6 +148,7 @@ export async function playSources(launches: boolean): Promise<void> {
 
   const { library } = openDevice("host:0").context;
   const play = async ([source]: readonly MutatedSource[]) => {
+    played++;
     const before = resourceTally(library);
     {
       using device = openDevice(`host:${nextDevice}`);
@@ -165,7 +167,7 @@ export async function playSources(launches: boolean): Promise<void> {
     calls: [{ step: mutatedSources(MAX_CHANGES) }],
     longest: 1,
     play,
-    isOver: () => performance.now() > end || nextDevice >= 60,
+    isOver: () => nextDevice >= 60 || (played >= LEAST_SOURCES && performance.now() > end),
     least: LEAST_SOURCES,
   });
   console.log(JSON.stringify({ sequences, calls: counts.toObject(), lostDevices: nextDevice - 1 }));

@@ -3,34 +3,24 @@
 import { assertEquals } from "@std/assert";
 import { device } from "../support/device.ts";
 import { callTally } from "../support/fault_injection.ts";
+import { Gate } from "../support/gate.ts";
 
-const gateModule = await device.compile(`
-  __global__ void pass(volatile int* gates, int gate) {
-    for (long long i = 0; i < 3000000000 && !gates[gate]; i++) {}
-  }
-  __global__ void open(volatile int* gates, int gate) { gates[gate] = 1; }`);
-const pass = gateModule.kernel("pass(volatile int* gates, int gate)");
-const open = gateModule.kernel("open(volatile int* gates, int gate)");
-const ONE_THREAD = { grid: 1, block: 1 };
-
-/** Streams that are held up by gates, and the function that opens a gate. */
+/** Two gates and two streams. */
 class Gates implements Disposable {
-  readonly #gates = device.allocate("int32", 2, { fill: 0 });
-  readonly #opener = device.createStream();
+  readonly #gates = [new Gate(), new Gate()] as const;
   readonly stream = device.createStream();
   readonly other = device.createStream();
 
-  close(gate: number, stream = this.stream): void {
-    pass.launch({ ...ONE_THREAD, stream }, this.#gates, gate);
+  close(gate: 0 | 1, stream = this.stream): void {
+    this.#gates[gate].close(stream);
   }
 
-  open(gate: number): void {
-    open.launch({ ...ONE_THREAD, stream: this.#opener }, this.#gates, gate);
+  open(gate: 0 | 1): void {
+    this.#gates[gate].open();
   }
 
   [Symbol.dispose](): void {
-    for (const each of [this.stream, this.other, this.#opener]) each[Symbol.dispose]();
-    this.#gates.free();
+    for (const each of [...this.#gates, this.stream, this.other]) each[Symbol.dispose]();
   }
 }
 

@@ -4,6 +4,8 @@ import { assertEquals } from "@std/assert";
 import { device } from "../../support/device.ts";
 import { runProgram } from "../../support/subprocess.ts";
 
+const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
+
 /** Runs a program with `gc()`, `turn()`, `device` and a pool of 64 MiB, and returns its output. */
 async function outputOf(body: string): Promise<string> {
   const program = `
@@ -18,9 +20,6 @@ async function outputOf(body: string): Promise<string> {
         await turn();
       }
     };
-    const spin = device.kernels.load(
-      "spin_float32(float* out, unsigned long long nanoseconds, float value)",
-    );
     ${body}
     Deno.exit(0);`;
   const permissions = ["-A", "--v8-flags=--expose-gc"];
@@ -55,16 +54,19 @@ Deno.test("`allocate()` takes the memory of collected buffers before the collect
 
 Deno.test("memory of a dropped buffer is not reused before its streams have finished", async () => {
   const output = await outputOf(`
+    const { Gate } = await import(${module("../../support/gate.ts")});
     const other = device.createStream();
+    const gate = new Gate();
     (() => {
       const x = pool.allocate("float32", 10 * MIB);
-      spin.launch({ grid: 1, block: 1, stream: other }, x, 300_000_000, 1);
+      gate.close(other, x);
       const y = pool.allocate("float32", 1);
-      spin.launch({ grid: 1, block: 1, stream: other }, y, 1, 1);
+      device.kernels.fill(y, 1, { stream: other });
       y.free();
     })();
     await collect();
     console.log(pool.checkLeaks().dropped, pool.stats().pending >= 40 * MIB, other.query());
+    gate.openWhenBlocked();
     pool.allocate("float32", 10 * MIB);
     console.log(other.query());`);
   assertEquals(output, "1 true false\ntrue");
@@ -98,9 +100,7 @@ Deno.test("a graph keeps the dropped buffers that it uses, and no longer than it
 
 Deno.test("dropped pinned buffers are unpinned, and a buffer freed by address is freed once", async () => {
   const output = await outputOf(`
-    const { resourceTally } = await import(${
-    JSON.stringify(new URL("../../../src/ffi/native_device.ts", import.meta.url).href)
-  });
+    const { resourceTally } = await import(${module("../../../src/ffi/native_device.ts")});
     const before = resourceTally(device.context.library).pinnedSlabs;
     (() => {
       const pinned = device.allocatePinned("float32", 1000);

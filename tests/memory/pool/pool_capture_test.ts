@@ -4,6 +4,7 @@ import { type StrictStream, StrictUpstream } from "./model/strict_upstream.ts";
 import { walkLive } from "../../../src/memory/pool/segment_walk.ts";
 import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { device } from "../../support/device.ts";
+import { Gate } from "../../support/gate.ts";
 import { ModelGraph } from "./model/model_graph.ts";
 import { poolSettings } from "./model/pool_settings.ts";
 
@@ -203,11 +204,13 @@ for (const virtualMemory of [true, false]) {
   });
 
   Deno.test(`${kind}: launches on a disposed stream keep their memory`, async () => {
+    using gate = new Gate();
     using pool = device.createPool({ virtualMemory });
     using stream = device.createStream();
     const graph = stream.capture(() => {
       using scratch = pool.allocate("float32", 2 * MEBIBYTE, { stream });
-      spin.launch({ grid: 1, block: 1, stream }, scratch, 60e6, 1);
+      gate.close(stream, scratch);
+      device.kernels.fill(scratch, 1, { stream });
     });
     const elsewhere: Stream = device.createStream();
     graph.launch(elsewhere);
@@ -215,6 +218,7 @@ for (const virtualMemory of [true, false]) {
     graph[Symbol.dispose]();
     pool.clearCache();
     assert(pool.stats().reserved > 0, "the launch is under way");
+    gate.open();
     // A write to memory that is gone would lose the device.
     await device.done();
     await pool.clearCacheAsync();
@@ -223,26 +227,30 @@ for (const virtualMemory of [true, false]) {
 }
 
 Deno.test("a use inside a capture does not hide a later use outside of it", async () => {
+  using gate = new Gate();
   using pool = device.createPool();
   using side = device.createStream();
   const buffer = pool.allocate("float32", 2 * MEBIBYTE);
   const { address } = buffer;
-  const use = () => spin.launch({ grid: 1, block: 1, stream: side }, buffer, 0.1e9, 1);
+  const use = () => gate.close(side, buffer);
   using _graph = side.capture(use);
   use();
   buffer.free();
   using other = pool.allocate("float32", 2 * MEBIBYTE);
   assert(other.address !== address);
   assertEquals(side.query(), false);
+  gate.open();
   await side.done();
 });
 
 Deno.test("a nested graph keeps its memory while the graph around it runs", async () => {
+  using gate = new Gate();
   using pool = device.createPool();
   using stream = device.createStream();
   const inner = stream.capture(() => {
     using scratch = pool.allocate("float32", 2 * MEBIBYTE, { stream });
-    spin.launch({ grid: 1, block: 1, stream }, scratch, 0.1e9, 1);
+    gate.close(stream, scratch);
+    device.kernels.fill(scratch, 1, { stream });
   });
   const outer = stream.capture(() => inner.launch(stream));
   using elsewhere = device.createStream(); // unknown to the pool
@@ -250,6 +258,7 @@ Deno.test("a nested graph keeps its memory while the graph around it runs", asyn
   for (const graph of [inner, outer]) graph[Symbol.dispose]();
   pool.clearCache();
   assertEquals([pool.stats().reserved > 0, elsewhere.query()], [true, false]);
+  gate.open();
   await elsewhere.done();
   await pool.clearCacheAsync();
   assertEquals(pool.stats().reserved, 0);

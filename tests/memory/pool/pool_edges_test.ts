@@ -4,8 +4,9 @@ import { StrictUpstream } from "./model/strict_upstream.ts";
 import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { checkPool } from "./model/check_pool.ts";
 import { poolSettings } from "./model/pool_settings.ts";
-import { type MemoryPool, openDevice, OutOfMemoryError } from "../../../mod.ts";
+import { type Event, type MemoryPool, openDevice, OutOfMemoryError } from "../../../mod.ts";
 import { device } from "../../support/device.ts";
+import { Gate } from "../../support/gate.ts";
 import type { PoolSettings } from "../../../src/memory/pool/pool_options.ts";
 import { ModelGraph } from "./model/model_graph.ts";
 
@@ -53,22 +54,29 @@ for (const granularity of [0, 2 * MIB]) {
   });
 }
 
-const SPIN = device.kernels.load(
-  "spin_float32(float* out, unsigned long long nanoseconds, float value)",
-);
-
-/** Frees memory of a pool on a stream that goes on using it for 30 ms, and disposes that. */
-function leaveBusy(pool: MemoryPool, mebibytes: number): void {
+/** Frees memory of a pool on a stream that goes on using it, and disposes of that. */
+function leaveBusy(held: Event, pool: MemoryPool, mebibytes: number): void {
   using stream = device.createStream();
   using buffer = pool.allocate("float32", mebibytes * MIB / 4, { stream });
-  SPIN.launch({ grid: 1, block: 1, stream }, buffer, 0.03e9, 1);
+  stream.wait(held);
+  device.kernels.fill(buffer, 1, { stream });
+}
+
+/** An event that is reached when the gate opens. */
+function heldBy(gate: Gate): Event {
+  using stream = device.createStream();
+  gate.close(stream);
+  return stream.record();
 }
 
 // A disposed stream that has finished needs its event no more.
 Deno.test("`allocateAsync()` survives other queries of its event", async () => {
+  using gate = new Gate();
+  using held = heldBy(gate);
   using pool = device.createPool({ maxPoolSize: "8MiB" });
-  leaveBusy(pool, 8);
+  leaveBusy(held, pool, 8);
   const waiting = pool.allocateAsync("float32", 2 * MIB);
+  gate.open();
   device.doneSync();
   assertEquals(pool.clearCache(), 8 * MIB);
   using buffer = await waiting;
@@ -76,9 +84,12 @@ Deno.test("`allocateAsync()` survives other queries of its event", async () => {
 });
 
 Deno.test("`clearCacheAsync()` survives other queries of its event", async () => {
+  using gate = new Gate();
+  using held = heldBy(gate);
   using pool = device.createPool({ maxPoolSize: "8MiB" });
-  for (let stream = 0; stream < 4; stream++) leaveBusy(pool, 2);
+  for (let stream = 0; stream < 4; stream++) leaveBusy(held, pool, 2);
   const waiting = [pool.clearCacheAsync(), pool.clearCacheAsync()];
+  gate.open();
   device.doneSync();
   assertEquals(pool.clearCache(), 8 * MIB);
   assertEquals(await Promise.all(waiting), [0, 0]);

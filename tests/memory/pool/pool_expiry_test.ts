@@ -1,11 +1,12 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { PoolClock, PoolExpiry } from "../../../src/memory/pool/pool_expiry.ts";
 import type { MemoryUpstream } from "../../../src/memory/pool/memory_upstream.ts";
+import { Clock } from "../../support/clock.ts";
 import { device } from "../../support/device.ts";
+import { Gate } from "../../support/gate.ts";
 import { runProgram } from "../../support/subprocess.ts";
 
 const MIB = 2 ** 20;
-const SPIN = "spin_float32(float* out, unsigned long long nanoseconds, float value)";
 
 function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
@@ -130,17 +131,20 @@ for (const virtualMemory of [true, false]) {
 }
 
 Deno.test("`cleanupInterval` keeps memory in use", async () => {
+  using clock = new Clock();
   using pool = device.createPool({ cleanupInterval: 120 });
   using _all = pool.allocate("uint8", MIB);
-  const begin = performance.now();
-  while (performance.now() - begin < 400) {
+  for (let count = 0; count < 12; count++) {
     pool.allocate("uint8", 8 * MIB).free();
-    await pause(10);
+    await clock.advance(40);
+    await pause(31); // The timer runs four times in an interval.
   }
   assertEquals(pool.stats().expired, 0);
 });
 
 Deno.test("`cleanupExpiredBuffers()` returns memory by age", async () => {
+  using clock = new Clock();
+  using gate = new Gate();
   using pool = device.createPool({ cleanupInterval: 60_000 });
   using stream = device.createStream();
   const early = pool.allocate("uint8", 4 * MIB);
@@ -149,11 +153,11 @@ Deno.test("`cleanupExpiredBuffers()` returns memory by age", async () => {
   const late = pool.allocate("uint8", 16 * MIB);
   const busy = pool.allocate("float32", 8 * MIB, { stream });
   const taken = pool.memoryReserved();
-  device.kernels.load(SPIN).launch({ grid: 1, block: 1, stream }, busy, 0.3e9, 1);
+  gate.close(stream, busy);
   await device.stream.done();
   early.free();
   assertEquals(pool.cleanupExpiredBuffers(20), 0);
-  await pause(30);
+  await clock.advance(30);
   assertEquals(pool.cleanupExpiredBuffers(200), 0);
   late.free();
   busy.free();
@@ -161,6 +165,7 @@ Deno.test("`cleanupExpiredBuffers()` returns memory by age", async () => {
   // By its own age nothing is due, and by an age of 0 all that no stream uses.
   assertEquals(pool.cleanupExpiredBuffers(), 0);
   assertEquals(pool.cleanupExpiredBuffers(0), 16 * MIB);
+  gate.open();
   await stream.done();
   assertEquals(pool.cleanupExpiredBuffers(0), taken - 22 * MIB);
   assertEquals([pool.memoryReserved(), pool.stats().expired], [2 * MIB, taken - 2 * MIB]);
@@ -174,9 +179,10 @@ Deno.test("`cleanupExpiredBuffers()` refuses bad ages", () => {
 });
 
 Deno.test("`cleanupExpiredBuffers()` returns idle memory at its first call without an interval", async () => {
+  using clock = new Clock();
   using pool = device.createPool();
   pool.allocate("uint8", 4 * MIB).free();
-  await pause(120);
+  await clock.advance(120);
   assertEquals(pool.cleanupExpiredBuffers(100), 4 * MIB);
   pool.allocate("uint8", 4 * MIB).free();
   assertEquals(pool.cleanupExpiredBuffers(100), 0);

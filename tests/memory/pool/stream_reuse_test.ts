@@ -1,30 +1,21 @@
 import { assertEquals, assertNotEquals } from "@std/assert";
 import type { DeviceBuffer, MemoryPoolOptions, Stream } from "../../../mod.ts";
 import { device } from "../../support/device.ts";
+import { Gate } from "../../support/gate.ts";
 import { runFile } from "../../support/subprocess.ts";
 
 const MEBIBYTE = 2 ** 20;
 /** Elements of a large buffer: 8 MiB. */
 const LENGTH = 2 * MEBIBYTE;
-/** Seconds that work takes that is to be under way while the test does something. */
-const SPIN = 0.15;
-
-const spin = device.kernels.load(
-  "spin_float32(float* out, unsigned long long nanoseconds, float value)",
-);
 
 // Loaded on demand otherwise, which a test of resources takes for a leak.
 void device.stream;
 device.createStream()[Symbol.dispose]();
 
-/** Gives a stream work that writes a value into a buffer after a while. */
-function work(
-  buffer: DeviceBuffer<"float32">,
-  stream: Stream,
-  value: number,
-  seconds = SPIN,
-): void {
-  spin.launch({ grid: 1, block: 1, stream }, buffer, seconds * 1e9, value);
+/** Gives a stream work that writes a value into a buffer when the gate opens. */
+function work(gate: Gate, buffer: DeviceBuffer<"float32">, stream: Stream, value: number): void {
+  gate.close(stream, buffer);
+  device.kernels.fill(buffer.view(0, 1), value, { stream });
 }
 
 /** A test over mapped and over plain memory. */
@@ -60,6 +51,7 @@ testBoth("marks of what is freed in bulk leave the caches their blocks", {}, asy
 });
 
 testBoth("the same stream has freed memory at once, without an event", {}, async (open) => {
+  using gate = new Gate();
   using pool = open();
   using stream = device.createStream();
   using other = device.createStream();
@@ -67,27 +59,30 @@ testBoth("the same stream has freed memory at once, without an event", {}, async
   using _theirs = pool.allocate("float32", 1, { stream: other });
   const first = pool.allocate("float32", LENGTH, { stream });
   const { address } = first;
-  work(first, stream, 1);
+  work(gate, first, stream, 1);
   const marks = pool.stats().marks;
   first.free();
   using second = pool.allocate("float32", LENGTH, { stream });
   assertEquals(second.address, address);
   assertEquals([stream.query(), pool.stats().marks], [false, marks], "the work is under way");
-  work(second, stream, 2, 0);
+  gate.open();
+  device.kernels.fill(second.view(0, 1), 2, { stream });
   assertEquals((await second.view(0, 1).toArray({ stream }))[0], 2);
 });
 
 testBoth("another stream gets other memory while the work is under way", {}, async (open) => {
+  using gate = new Gate();
   using pool = open();
   using stream = device.createStream();
   using other = device.createStream();
   const first = pool.allocate("float32", LENGTH, { stream });
   const { address } = first;
-  work(first, stream, 1);
+  work(gate, first, stream, 1);
   first.free();
   const meanwhile = pool.allocate("float32", LENGTH, { stream: other });
   assertNotEquals(meanwhile.address, address);
   assertEquals(stream.query(), false);
+  gate.open();
   await stream.done();
   // What the stream is through with serves the next request that would have to grow.
   const reserved = pool.stats().reserved;
@@ -98,18 +93,20 @@ testBoth("another stream gets other memory while the work is under way", {}, asy
 });
 
 testBoth("a declared use keeps memory from its own stream too", {}, async (open) => {
+  using gate = new Gate();
   using pool = open();
   using stream = device.createStream();
   using other = device.createStream();
   const first = pool.allocate("float32", LENGTH, { stream });
   const { address } = first;
   first.recordStream(other);
-  work(first, other, 1);
+  work(gate, first, other, 1);
   first.free();
   assertEquals(pool.stats().pending, 4 * LENGTH);
   const meanwhile = pool.allocate("float32", LENGTH, { stream });
   assertNotEquals(meanwhile.address, address);
   assertEquals(other.query(), false);
+  gate.open();
   await other.done();
   using afterwards = pool.allocate("float32", LENGTH, { stream });
   assertEquals([afterwards.address, pool.stats().pending], [address, 0]);
@@ -120,18 +117,23 @@ testBoth(
   "memory is returned only after all work that used it",
   {},
   async (open) => {
+    using gate = new Gate();
     using pool = open();
     using stream = device.createStream();
     const other = device.createStream();
     const first = pool.allocate("float32", LENGTH, { stream });
-    work(first, stream, 1, SPIN / 2);
     first.recordStream(other);
-    work(first, other, 2);
+    work(gate, first, other, 2);
+    using worked = other.record();
+    stream.wait(worked);
+    device.kernels.fill(first, 1, { stream });
     first.free();
     // Its last work is under way when the stream goes.
     other[Symbol.dispose]();
     assertEquals([pool.clearCache(), pool.stats().reserved >= 4 * LENGTH], [0, true]);
-    await pool.clearCacheAsync();
+    const cleared = pool.clearCacheAsync();
+    gate.open();
+    await cleared;
     assertEquals([pool.stats().reserved, pool.stats().pending], [0, 0]);
     await device.done();
   },

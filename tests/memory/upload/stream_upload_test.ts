@@ -5,6 +5,7 @@ import { uploadFile } from "../../../src/memory/upload/file_upload.ts";
 import { uploadStream } from "../../../src/memory/upload/stream_upload.ts";
 import { UploadRing } from "../../../src/memory/upload/upload_ring.ts";
 import { device } from "../../support/device.ts";
+import { Gate } from "../../support/gate.ts";
 import { patternBytes, TemporaryDirectory } from "../../support/temporary_file.ts";
 import { heldResources } from "./held_resources.ts";
 
@@ -184,10 +185,9 @@ Deno.test("uploadStream() holds no slot while the stream stalls", async () => {
 
 Deno.test("uploadStream() requests chunks only as the device copies", async () => {
   await using ring = smallRing(2);
+  using gate = new Gate();
   using stream = device.createStream();
-  using number = device.allocate("float32", 1);
-  device.kernels.load("spin_float32(float* out, unsigned long long nanoseconds, float value)")
-    .launch({ grid: 1, block: 1, stream }, number, 0.1e9, 1);
+  gate.close(stream);
   let requested = 0;
   const source = new ReadableStream<Uint8Array>({
     pull(controller) {
@@ -196,8 +196,9 @@ Deno.test("uploadStream() requests chunks only as the device copies", async () =
     },
   }, { highWaterMark: 0 });
   const upload = uploadStream(context, source, { ring, stream });
-  await new Promise((resolve) => setTimeout(resolve, 40));
+  do await new Promise((resolve) => setTimeout(resolve, 20)); while (requested < 2);
   assert(requested >= 2 && requested <= 4, `${requested} chunks were requested`);
+  gate.open();
   using buffer = await upload;
   assertEquals(buffer.length, 50 * SLOT);
 });

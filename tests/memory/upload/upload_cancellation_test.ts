@@ -5,6 +5,8 @@ import { resourceTally } from "../../../src/ffi/native_device.ts";
 import { uploadFile, uploadFileInto } from "../../../src/memory/upload/file_upload.ts";
 import { UploadRing } from "../../../src/memory/upload/upload_ring.ts";
 import { device } from "../../support/device.ts";
+import { callTally } from "../../support/fault_injection.ts";
+import { Gate } from "../../support/gate.ts";
 import { replaceFunction } from "../../support/replaced_function.ts";
 import { patternBytes, TemporaryDirectory } from "../../support/temporary_file.ts";
 import { heldResources } from "./held_resources.ts";
@@ -61,10 +63,6 @@ function holdReads() {
   };
 }
 
-const SPIN = device.kernels.load(
-  "spin_float32(float* out, unsigned long long nanoseconds, float value)",
-);
-
 Deno.test("uploadFile() waits for its reads when it is cancelled", async () => {
   await leavesNothing(async (path, ring) => {
     const held = holdReads();
@@ -86,12 +84,23 @@ Deno.test("uploadFile() waits for its reads when it is cancelled", async () => {
 
 Deno.test("uploadFile() waits for its copies when it is cancelled", async () => {
   await leavesNothing(async (path, ring) => {
+    using gate = new Gate();
     using stream = device.createStream();
-    using number = device.allocate("float32", 1);
-    SPIN.launch({ grid: 1, block: 1, stream }, number, 0.1e9, 1);
-    const signal = AbortSignal.timeout(10);
-    const reason = await reasonOf(uploadFile(context, path, { ring, stream, signal }));
-    assert(reason instanceof DOMException && reason.name === "TimeoutError");
+    gate.close(stream);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const copies = callTally(library, "cudaMemcpyAsync");
+    let ended = false;
+    const reason = reasonOf(uploadFile(context, path, { ring, stream, signal }))
+      .finally(() => ended = true);
+    while (callTally(library, "cudaMemcpyAsync") === copies) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    controller.abort("enough");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    assertEquals([ended, stream.query()], [false, false]);
+    gate.open();
+    assertEquals(await reason, "enough");
     assert(stream.query(), "its copies wait for the stream");
   });
 });

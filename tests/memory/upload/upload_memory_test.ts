@@ -3,23 +3,21 @@
 import { assertEquals } from "@std/assert";
 import { openDevice } from "../../../mod.ts";
 import { device } from "../../support/device.ts";
+import { Gate } from "../../support/gate.ts";
 import { patternBytes } from "../../support/temporary_file.ts";
 import { runProgram } from "../../support/subprocess.ts";
 
 /** Another stream keeps 22 of 24 MiB busy after their release; all uploads need more. */
 const PROGRAM = `
 import { openDevice } from "@gridstride/cuda";
+const { Gate } = await import(${JSON.stringify(new URL("../../support/gate.ts", import.meta.url))});
 
 const MIB = 2 ** 20;
 const path = await Deno.makeTempFile();
 await Deno.writeFile(path, new Uint8Array(6 * MIB));
-using device = openDevice(undefined, { memory: { maxPoolSize: "24MiB" } });
-using number = device.allocate("float32", 1);
+using device = openDevice(${JSON.stringify(device.label)}, { memory: { maxPoolSize: "24MiB" } });
 using stream = device.createStream();
 await using ring = device.createUploadRing({ slotBytes: MIB });
-const spin = device.kernels.load(
-  "spin_float32(float* out, unsigned long long nanoseconds, float value)",
-);
 const uploads = {
   file: () => device.uploadFile(path, { ring }),
   sized: () => device.uploadStream([new Uint8Array(6 * MIB)], { bytes: 6 * MIB, ring }),
@@ -29,15 +27,15 @@ const uploads = {
   },
 };
 for (const [name, upload] of Object.entries(uploads)) {
+  using gate = new Gate();
   const other = device.allocate("uint8", 22 * MIB, { stream });
-  spin.launch({ grid: 1, block: 1, stream }, number, 0.25e9, 1);
+  gate.close(stream);
   other.free();
-  let turns = 0;
-  const timer = setInterval(() => turns++, 5);
-  const buffer = await upload();
-  clearInterval(timer);
-  buffer.free();
-  console.log(name, turns >= 5 ? "leaves the event loop alone" : \`blocks it: \${turns} turns\`);
+  const uploaded = upload();
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve, 5));
+  console.log(name, stream.query() ? "blocks the event loop" : "leaves the event loop alone");
+  gate.open();
+  (await uploaded).free();
 }
 await Deno.remove(path);
 `;
@@ -54,23 +52,30 @@ Deno.test("Device.uploadFile() and its siblings leave the event loop free when t
 
 Deno.test("Device.uploadStream() copies after the work on the memory that it has waited for", async () => {
   const mebibyte = 2 ** 20;
-  // To make them may take longer than the other stream is busy.
   const bytes = patternBytes(10 * mebibyte);
   using own = openDevice(device.label, { memory: { maxPoolSize: "24MiB" } });
+  using first = new Gate();
+  using second = new Gate();
   using side = own.createStream();
-  using number = own.allocate("float32", 1);
-  const spin = own.kernels.load(
-    "spin_float32(float* out, unsigned long long nanoseconds, float value)",
-  );
   const taken = own.allocate("float32", 4 * mebibyte);
   const busy = own.allocate("uint8", 6 * mebibyte, { stream: side });
-  spin.launch({ grid: 1, block: 1, stream: side }, number, 0.05e9, 1);
+  first.close(side);
+  using passed = side.record();
   busy.free();
   const upload = own.uploadStream([bytes], { bytes: bytes.length });
   // The upload waits for the other stream, and is then served with this memory.
   const { address } = taken;
-  spin.launch({ grid: 1, block: 1 }, taken, 0.3e9, 1);
+  // The host device may have threads for only one gate and its opener.
+  own.stream.wait(passed);
+  second.close(own.stream);
+  own.kernels.fill(taken, 1);
   taken.free();
+  first.open();
+  while (own.pool.memoryAllocated() < bytes.length) {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  assertEquals(own.stream.query(), false);
+  second.open();
   using buffer = await upload;
   await own.done();
   assertEquals(buffer.address, address);
