@@ -40,7 +40,7 @@ export function repositoryPath(path: string): string {
 
 async function run(
   file: string,
-  { permissions = ["-A"], environment = {}, args = [], limit = 60_000 }: SubprocessOptions,
+  { permissions = ["-A"], environment = {}, args = [], limit = 300_000 }: SubprocessOptions,
 ): Promise<SubprocessResult> {
   const env: Record<string, string> = { ...Deno.env.toObject(), NO_COLOR: "1" };
   for (const [name, value] of Object.entries(environment)) {
