@@ -131,7 +131,7 @@ Deno.test("TernaryWeights.from() refuses sources, options and scales that do not
   const refused: readonly (readonly [() => unknown, string])[] = [
     [() => TernaryWeights.from({ codes, scale }), "1 scale or 2: its shape is (3,)"],
     [() => TernaryWeights.from(w, { segments: [1, 2] }), "add up to 2: it is [1,2]"],
-    [() => TernaryWeights.from(w, { scale: 1 }), "options.scale is not"],
+    [() => TernaryWeights.from(w, { scale: 1 }), 'there is "scale"'],
     [() => TernaryWeights.from(codes as never), "w must be float16"],
     [
       () => TernaryWeights.from(blocks, { format: "tq2_0", shape: [1, 512], device }),

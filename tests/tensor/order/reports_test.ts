@@ -111,15 +111,16 @@ Deno.test("Reports that nothing reads do not pile up", async () => {
       using place = T.tensor([step % 4], { ...there, dtype: "int32" });
       using one = T.take(table, place);
       sum = last.add(one);
-      if (step % 100 === 0) await own.done();
+      // A read settles the reports so far.
+      if (step % 100 === 0) await sum.toArray();
     }
-    assert(storageOf(sum).reports.length <= 600, `${storageOf(sum).reports.length} reports`);
+    assert(storageOf(sum).reports.length <= 100, `${storageOf(sum).reports.length} reports`);
     assertEquals(await sum.item(), 2500);
     sum.dispose();
     bad.dispose();
   }
   // A page remains for later reports; the others are read in the background.
-  for (let turn = 0; own.pool.stats().currentUsage > 4096 && turn < 1000; turn++) {
+  for (let turn = 0; own.pool.stats().currentUsage > 4096 && turn < 10_000; turn++) {
     await new Promise((next) => setTimeout(next, 1));
   }
   assertEquals(own.pool.stats().currentUsage, 4096);
