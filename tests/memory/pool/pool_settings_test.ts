@@ -202,8 +202,8 @@ Deno.test("`debug` implies tracking", () => {
 const REFUSED: readonly (readonly [options: unknown, error: ErrorConstructor, says: string])[] = [
   [null, TypeError, "options must be an object: it is null"],
   [7, TypeError, "options must be an object: it is 7"],
-  [{ maxPoolsize: 1 }, TypeError, 'it has "maxPoolsize"'],
-  [{ pressure: { reclame: 1 } }, TypeError, 'may have reclaim, refuse: it has "reclame"'],
+  [{ maxPoolsize: 1 }, TypeError, 'there is "maxPoolsize"'],
+  [{ pressure: { reclame: 1 } }, TypeError, 'must be reclaim, refuse: there is "reclame"'],
   [{ preset: "fast" }, RangeError, 'development, production, testing: it is "fast"'],
   [{ preset: "toString" }, RangeError, "options.preset"],
   [{ preset: 1 }, TypeError, "options.preset"],
