@@ -101,7 +101,7 @@ GS_API int32_t gs_call_kinds(double* result);
 /* The name of a wrapped call, such as "cudaMemcpyAsync". */
 GS_API int32_t gs_call_name(int32_t call, char* text, int32_t capacity);
 
-/* How often a wrapped call was made in this process; id 0: all of them. */
+/* How often a wrapped call was made in this process, or failed by gs_call_fail(); id 0: all. */
 GS_API int32_t gs_call_tally(int32_t call, double* result);
 
 /* Makes the nth coming call (1 = the next) of this kind, with id 0 of any kind, return status

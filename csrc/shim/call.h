@@ -154,11 +154,11 @@ inline int32_t status_of(CUresult code) { return status_of(static_cast<cudaError
 // own in this namespace.
 template <class Make>
 int32_t attempt(CallKind kind, const Make& make) {
+  call_counters[static_cast<int32_t>(kind)].made.fetch_add(1, std::memory_order_relaxed);
   if (__builtin_expect(injections_held.load(std::memory_order_relaxed) != 0, 0)) {
     const int32_t injected = injected_status(kind);
     if (injected != 0) return injected;
   }
-  call_counters[static_cast<int32_t>(kind)].made.fetch_add(1, std::memory_order_relaxed);
   return status_of(make());
 }
 
