@@ -430,6 +430,13 @@ export function defaultStream(context: DeviceContext): Stream {
   return stream;
 }
 
+/** Makes later work of a stream wait for the work of another one so far. */
+export function waitForStream(waiting: Stream, other: Stream): void {
+  if (isSameStream(waiting, other)) return;
+  using done = other.record();
+  waiting.wait(done);
+}
+
 /** Whether two streams are one native stream: work of both is in order without an event. */
 export function isSameStream(one: Stream, other: Stream): boolean {
   if (one === other) return true;

@@ -14,6 +14,14 @@
  * @module
  */
 
+import { dense } from "./apply.ts";
+import * as elementwise from "./elementwise.ts";
+import { matmul } from "./matmul/matmul.ts";
+import * as reductions from "./reductions.ts";
+import { provideOperations } from "./tensor.ts";
+
+provideOperations({ ...elementwise, ...reductions, dense, matmul });
+
 export { type ElementValue, type Nested, Tensor } from "./tensor.ts";
 export type { Operand, TensorOptions } from "./apply.ts";
 export type { Shape, Slice } from "./layout.ts";

@@ -10,7 +10,7 @@ import type { DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { DeviceBuffer, placeOfBuffer } from "../memory/device_buffer.ts";
 import { createTypedArray, type DType, type TypedArrayOf } from "../memory/dtype.ts";
-import { defaultStream, isSameStream, type Stream } from "../stream/stream.ts";
+import { defaultStream, type Stream, waitForStream } from "../stream/stream.ts";
 import { DeviceWork } from "./device_work.ts";
 import type { TensorOperation } from "./operation/operation.ts";
 import {
@@ -20,13 +20,6 @@ import {
   type Reports,
   unionOf,
 } from "./operation/reports.ts";
-
-/** Makes later work of a stream wait for the work of another one so far. */
-export function waitFor(first: Stream, then: Stream): void {
-  if (isSameStream(first, then)) return;
-  using done = first.record();
-  then.wait(done);
-}
 
 /**
  * A buffer with the number of its users: tensors, and operations that wait for a kernel. The last
@@ -176,15 +169,15 @@ export class TensorStorage {
 
   /** Makes later work of a stream, which reads this memory, wait for the work that wrote it. */
   orderRead(stream: Stream): void {
-    waitFor(this.stream, stream);
+    waitForStream(stream, this.stream);
     if (stream !== this.#stream) this.#readers.add(stream);
   }
 
   /** Makes later work of a stream, which writes this memory, wait for the work that uses it. */
   orderWrite(stream: Stream): void {
-    waitFor(this.stream, stream);
+    waitForStream(stream, this.stream);
     for (const reader of this.#readers) {
-      if (!reader.disposed) waitFor(reader, stream);
+      if (!reader.disposed) waitForStream(stream, reader);
       else synchronizeDeviceSync(this.context.library, this.context.ordinal);
     }
     this.#readers.clear();

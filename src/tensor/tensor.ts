@@ -11,9 +11,9 @@ import type { DeviceBuffer } from "../memory/device_buffer.ts";
 import type { DType, TypedArrayOf } from "../memory/dtype.ts";
 import { widenToFloat32 } from "../memory/element_bits.ts";
 import { isCapturing } from "../stream/running_captures.ts";
-import { dense, type Operand } from "./apply.ts";
+import type { dense, Operand } from "./apply.ts";
 import { arrayText } from "./array_text.ts";
-import * as elementwise from "./elementwise.ts";
+import type * as elementwise from "./elementwise.ts";
 import type { DivideResult, TypeOf } from "./elementwise.ts";
 import type { ExpressionNode } from "./expression/node.ts";
 import type { Tracer } from "./fusion.ts";
@@ -35,9 +35,9 @@ import {
   type Slice,
   sliceAxis,
 } from "./layout.ts";
-import { matmul, type MatmulOptions } from "./matmul/matmul.ts";
+import type { matmul, MatmulOptions } from "./matmul/matmul.ts";
 import type { FloatResult, Promote, SumResult } from "./promotion.ts";
-import * as reductions from "./reductions.ts";
+import type * as reductions from "./reductions.ts";
 import { addToScope } from "./scope.ts";
 import type { TensorStorage } from "./storage.ts";
 
@@ -71,6 +71,19 @@ function valuesOf(dtype: DType, elements: unknown): (number | bigint | boolean)[
     return [...widenToFloat32(dtype, elements as never)];
   }
   return Array.from(elements as ArrayLike<number | bigint>);
+}
+
+/** The operations that methods of tensors call. */
+export type TensorOperations = typeof elementwise & typeof reductions & {
+  readonly dense: typeof dense;
+  readonly matmul: typeof matmul;
+};
+
+let operations: TensorOperations;
+
+/** Sets the operations behind the methods. Operations import tensors, so tensors import none. */
+export function provideOperations(provided: TensorOperations): void {
+  operations = provided;
 }
 
 // Access to private members for the modules of operations.
@@ -356,7 +369,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     if (strides !== undefined) {
       return this.#view({ shape: target, strides, offset: this.offset }, this.dtype);
     }
-    using copy = dense(this as Tensor) as Tensor as Tensor<D>;
+    using copy = operations.dense(this as Tensor) as Tensor as Tensor<D>;
     return copy.reshape(target);
   }
 
@@ -422,7 +435,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
    */
   async toArray(): Promise<TypedArrayOf<D, ArrayBuffer>> {
     this.requireUsable("read a tensor");
-    const source = dense(this as Tensor);
+    const source = operations.dense(this as Tensor);
     const { offset, size } = source;
     const reading = storageOf(source).read(offset, size);
     // The read holds the memory.
@@ -469,192 +482,192 @@ export class Tensor<D extends DType = DType> implements Disposable {
 
   /** −x: `negative(this)`. */
   negative(): Tensor<D> {
-    return elementwise.negative<D>(this);
+    return operations.negative<D>(this);
   }
 
   /** The absolute value: `abs(this)`. */
   abs(): Tensor<D> {
-    return elementwise.abs<D>(this);
+    return operations.abs<D>(this);
   }
 
   /** X²: `square(this)`. */
   square(): Tensor<D> {
-    return elementwise.square<D>(this);
+    return operations.square<D>(this);
   }
 
   /** 1 / x: `reciprocal(this)`. */
   reciprocal(): Tensor<FloatResult<D>> {
-    return elementwise.reciprocal<D>(this);
+    return operations.reciprocal<D>(this);
   }
 
   /** The square root: `sqrt(this)`. */
   sqrt(): Tensor<FloatResult<D>> {
-    return elementwise.sqrt<D>(this);
+    return operations.sqrt<D>(this);
   }
 
   /** E to the power of x: `exp(this)`. */
   exp(): Tensor<FloatResult<D>> {
-    return elementwise.exp<D>(this);
+    return operations.exp<D>(this);
   }
 
   /** The natural logarithm: `log(this)`. */
   log(): Tensor<FloatResult<D>> {
-    return elementwise.log<D>(this);
+    return operations.log<D>(this);
   }
 
   /** The sine of an angle in radians: `sin(this)`. */
   sin(): Tensor<FloatResult<D>> {
-    return elementwise.sin<D>(this);
+    return operations.sin<D>(this);
   }
 
   /** The cosine: `cos(this)`. */
   cos(): Tensor<FloatResult<D>> {
-    return elementwise.cos<D>(this);
+    return operations.cos<D>(this);
   }
 
   /** The hyperbolic tangent: `tanh(this)`. */
   tanh(): Tensor<FloatResult<D>> {
-    return elementwise.tanh<D>(this);
+    return operations.tanh<D>(this);
   }
 
   /** The largest integer that is not above x: `floor(this)`. */
   floor(): Tensor<D> {
-    return elementwise.floor<D>(this);
+    return operations.floor<D>(this);
   }
 
   /** The nearest integer, ties to even: `round(this)`. */
   round(): Tensor<D> {
-    return elementwise.round<D>(this);
+    return operations.round<D>(this);
   }
 
   /** Max(x, 0): `relu(this)`. */
   relu(): Tensor<D> {
-    return elementwise.relu<D>(this);
+    return operations.relu<D>(this);
   }
 
   /** X · Φ(x), by the error function: `gelu(this)`. */
   gelu(): Tensor<FloatResult<D>> {
-    return elementwise.gelu<D>(this);
+    return operations.gelu<D>(this);
   }
 
   /** X · sigmoid(x): `silu(this)`. */
   silu(): Tensor<FloatResult<D>> {
-    return elementwise.silu<D>(this);
+    return operations.silu<D>(this);
   }
 
   /** 1 / (1 + e⁻ˣ): `sigmoid(this)`. */
   sigmoid(): Tensor<FloatResult<D>> {
-    return elementwise.sigmoid<D>(this);
+    return operations.sigmoid<D>(this);
   }
 
   /** x + y; integers wrap: `add(this, y)`. */
   add<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
-    return elementwise.add<D, Y>(this, y);
+    return operations.add<D, Y>(this, y);
   }
 
   /** x − y; integers wrap: `subtract(this, y)`. */
   subtract<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
-    return elementwise.subtract<D, Y>(this, y);
+    return operations.subtract<D, Y>(this, y);
   }
 
   /** x · y; integers wrap: `multiply(this, y)`. */
   multiply<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
-    return elementwise.multiply<D, Y>(this, y);
+    return operations.multiply<D, Y>(this, y);
   }
 
   /** x / y; integers are divided as `float64`: `divide(this, y)`. */
   divide<Y extends Operand>(y: Y): Tensor<DivideResult<Promote<D, TypeOf<Y, D>>>> {
-    return elementwise.divide<D, Y>(this, y);
+    return operations.divide<D, Y>(this, y);
   }
 
   /** The floor of x / y; an integer divided by 0 is 0: `floorDivide(this, y)`. */
   floorDivide<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
-    return elementwise.floorDivide<D, Y>(this, y);
+    return operations.floorDivide<D, Y>(this, y);
   }
 
   /** The remainder of x / y, with the sign of y; of an integer by 0 it is 0: `remainder(this, y)`. */
   remainder<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
-    return elementwise.remainder<D, Y>(this, y);
+    return operations.remainder<D, Y>(this, y);
   }
 
   /** x to the power of y: `pow(this, y)`. */
   pow<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
-    return elementwise.pow<D, Y>(this, y);
+    return operations.pow<D, Y>(this, y);
   }
 
   /** The larger operand; NaN if one is NaN: `maximum(this, y)`. */
   maximum<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
-    return elementwise.maximum<D, Y>(this, y);
+    return operations.maximum<D, Y>(this, y);
   }
 
   /** The smaller operand; NaN if one is NaN: `minimum(this, y)`. */
   minimum<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
-    return elementwise.minimum<D, Y>(this, y);
+    return operations.minimum<D, Y>(this, y);
   }
 
   /** x = y: `equal(this, y)`. */
   equal<Y extends Operand>(y: Y): Tensor<"bool"> {
-    return elementwise.equal<D, Y>(this, y);
+    return operations.equal<D, Y>(this, y);
   }
 
   /** x ≠ y: `notEqual(this, y)`. */
   notEqual<Y extends Operand>(y: Y): Tensor<"bool"> {
-    return elementwise.notEqual<D, Y>(this, y);
+    return operations.notEqual<D, Y>(this, y);
   }
 
   /** x < y: `less(this, y)`. */
   less<Y extends Operand>(y: Y): Tensor<"bool"> {
-    return elementwise.less<D, Y>(this, y);
+    return operations.less<D, Y>(this, y);
   }
 
   /** x ≤ y: `lessEqual(this, y)`. */
   lessEqual<Y extends Operand>(y: Y): Tensor<"bool"> {
-    return elementwise.lessEqual<D, Y>(this, y);
+    return operations.lessEqual<D, Y>(this, y);
   }
 
   /** x > y: `greater(this, y)`. */
   greater<Y extends Operand>(y: Y): Tensor<"bool"> {
-    return elementwise.greater<D, Y>(this, y);
+    return operations.greater<D, Y>(this, y);
   }
 
   /** x ≥ y: `greaterEqual(this, y)`. */
   greaterEqual<Y extends Operand>(y: Y): Tensor<"bool"> {
-    return elementwise.greaterEqual<D, Y>(this, y);
+    return operations.greaterEqual<D, Y>(this, y);
   }
 
   /** A dense copy with another element type: `astype(this, dtype)`. */
   astype<E extends DType>(dtype: E): Tensor<E> {
-    return elementwise.astype(this as Tensor, dtype);
+    return operations.astype(this as Tensor, dtype);
   }
 
   /** The elements limited to a range: `clip(this, lowest, highest)`. */
   clip(lowest?: number | bigint | Tensor<D>, highest?: number | bigint | Tensor<D>): Tensor<D> {
-    return elementwise.clip<D>(this, lowest, highest);
+    return operations.clip<D>(this, lowest, highest);
   }
 
   /** The sum along axes, or of all elements: `sum(this, options)`. */
   sum(options: reductions.ReduceOptions = {}): Tensor<SumResult<D>> {
-    return reductions.sum<D>(this, options);
+    return operations.sum<D>(this, options);
   }
 
   /** The mean along axes, or of all elements: `mean(this, options)`. */
   mean(options: reductions.ReduceOptions = {}): Tensor<reductions.MeanResult<D>> {
-    return reductions.mean<D>(this, options);
+    return operations.mean<D>(this, options);
   }
 
   /** The largest element along axes, or of all: `max(this, options)`. */
   max(options: reductions.ReduceOptions = {}): Tensor<D> {
-    return reductions.max<D>(this, options);
+    return operations.max<D>(this, options);
   }
 
   /** The smallest element along axes, or of all: `min(this, options)`. */
   min(options: reductions.ReduceOptions = {}): Tensor<D> {
-    return reductions.min<D>(this, options);
+    return operations.min<D>(this, options);
   }
 
   /** The position of the largest element: `argmax(this, options)`. */
   argmax(options: { readonly axis?: number; readonly keepDims?: boolean } = {}): Tensor<"int64"> {
-    return reductions.argmax<D>(this, options);
+    return operations.argmax<D>(this, options);
   }
 
   /** The matrix product: `matmul(this, y, options)`. */
@@ -662,7 +675,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     y: Tensor<E>,
     options: MatmulOptions<R> = {},
   ): Tensor<R> {
-    return matmul<D, E, R>(this, y, options);
+    return operations.matmul<D, E, R>(this, y, options);
   }
 
   /** Gives up the tensor; the memory is freed with the last view. Repeated calls have no effect. */

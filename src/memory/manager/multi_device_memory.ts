@@ -9,7 +9,7 @@ import { OutOfMemoryError } from "../../ffi/cuda_error.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import { canAccessPeer, enablePeerAccess } from "../../ffi/native_device.ts";
-import type { Stream } from "../../stream/stream.ts";
+import { type Stream, waitForStream } from "../../stream/stream.ts";
 import { bytesOfLength } from "../buffer_options.ts";
 import { streamFor } from "../buffer_copy.ts";
 import { DeviceBuffer } from "../device_buffer.ts";
@@ -84,12 +84,6 @@ function checkName(name: unknown): void {
   }`;
   if (typeof name !== "string") throw new TypeError(message);
   if (name === "") throw new RangeError(message);
-}
-
-/** Makes a stream's later work wait for another's work so far. */
-function waitFor(waiting: Stream, other: Stream): void {
-  using event = other.record();
-  waiting.wait(event);
 }
 
 /**
@@ -272,9 +266,9 @@ export class MultiDeviceMemory {
     const route = this.route(source.context.ordinal, target.context.ordinal);
     const from = streamFor(source.context, options.sourceStream);
     const to = streamFor(target.context, options.targetStream);
-    if (from !== to) waitFor(to, from);
+    waitForStream(to, from);
     target.copyFrom(source, { stream: to });
-    if (from !== to) waitFor(from, to);
+    waitForStream(from, to);
     return route;
   }
 

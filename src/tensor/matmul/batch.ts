@@ -9,9 +9,8 @@ import { describeValue } from "../../ffi/describe_value.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import type { DType } from "../../memory/dtype.ts";
 import { isCapturing } from "../../stream/running_captures.ts";
-import { type Stream, streamUntilClose } from "../../stream/stream.ts";
+import { type Stream, streamUntilClose, waitForStream } from "../../stream/stream.ts";
 import { commonContext, newTensor, type TensorOptions } from "../apply.ts";
-import { waitFor } from "../storage.ts";
 import { TensorScope } from "../scope.ts";
 import { storageOf, type Tensor } from "../tensor.ts";
 import { type CheckedMatmul, checkMatmul, type MatmulOptions } from "./matmul.ts";
@@ -107,7 +106,7 @@ export function matmulBatch<R extends DType = DType>(
     results[index] = result;
   });
   for (const lane of streams.slice(1)) {
-    work.enqueue(undefined, [], [], () => waitFor(lane, stream));
+    work.enqueue(undefined, [], [], () => waitForStream(stream, lane));
   }
   return scope.keep(results) as Tensor[] as Tensor<R>[];
 }

@@ -12,8 +12,7 @@
 import { logger } from "../../ffi/logging.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { DeviceBuffer } from "../../memory/device_buffer.ts";
-import { defaultStream, type Stream } from "../../stream/stream.ts";
-import { waitFor } from "../storage.ts";
+import { defaultStream, type Stream, waitForStream } from "../../stream/stream.ts";
 
 /** The operations that share a page, and its words: each has two. */
 const PAGE_SLOTS = 256;
@@ -69,7 +68,7 @@ class ReportPage {
   add(errorOf: Report["errorOf"], stream: Stream): { report: Report; words: DeviceBuffer } {
     if (!this.#streams.has(stream)) {
       // The words are cleared on the default stream.
-      waitFor(this.#buffer.stream!, stream);
+      waitForStream(stream, this.#buffer.stream!);
       this.#streams.add(stream);
     }
     const slot = this.#used++;
@@ -130,7 +129,7 @@ class ReportPage {
   #joined(): Stream | undefined {
     if (this.#open.size === 0) return undefined;
     const stream = this.#buffer.stream!;
-    for (const other of this.#streams) if (!other.disposed) waitFor(other, stream);
+    for (const other of this.#streams) if (!other.disposed) waitForStream(stream, other);
     return stream;
   }
 
