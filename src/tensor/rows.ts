@@ -32,6 +32,7 @@ import {
 } from "./expression/node.ts";
 import { valueType } from "./expression/operations.ts";
 import { broadcastStrides, mergeDimensions, type Shape, sizeOf, type Space } from "./layout.ts";
+import { refuseCapture } from "./operation/reports.ts";
 import { storageOf, type Tensor } from "./tensor.ts";
 
 /** The reducers of `reduce.cuh`; `SquareSum` adds up the squares of values, which may be out of range. */
@@ -347,6 +348,7 @@ export function runRows(
   rowRank: number,
   options: TensorOptions = {},
 ): Tensor[] {
+  if (program.pick !== undefined) refuseCapture(action);
   const context = commonContext(action, tensors);
   const stream = streamFor(context, options.stream);
   const work = DeviceWork.of(context);

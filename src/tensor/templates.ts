@@ -5,10 +5,10 @@
  */
 
 import { cTypeOf, type DType } from "../memory/dtype.ts";
-import { isCapturing } from "../stream/running_captures.ts";
 import type { Stream } from "../stream/stream.ts";
 import { CHUNK, enqueueKernel, gridFor } from "./apply.ts";
 import { kernelName, type KernelText } from "./expression/kernel_text.ts";
+import { refuseCapture } from "./operation/reports.ts";
 import { storageOf, type Tensor } from "./tensor.ts";
 
 /** A kernel and its arguments. */
@@ -43,11 +43,7 @@ export function runTemplate(call: TemplateCall, stream: Stream): void {
   const tensors = entries.map(([, tensor]) => tensor);
   const written = Object.values(results);
   const { work } = storageOf(written[0]!);
-  if (error !== undefined && isCapturing()) {
-    throw new TypeError(
-      `Cannot capture ${action} as its positions are checked, and errors of graphs are not reported`,
-    );
-  }
+  if (error !== undefined) refuseCapture(action);
   const dtypes = tensors.map(({ dtype }) => dtype);
   const isRead = (name: string) => name in inputs;
   const type = (name: string, dtype: DType) => `${isRead(name) ? "const " : ""}${cTypeOf(dtype)}*`;
