@@ -88,6 +88,10 @@ Deno.test("A report on a stream that was disposed belongs to its tensor", async 
   });
   gate.open();
   opening[Symbol.dispose]();
+  // Without a read of the tensor.
+  while (storageOf(bad).failure === undefined) {
+    await new Promise((resolve) => setTimeout(resolve));
+  }
   await rejects(bad);
 });
 
