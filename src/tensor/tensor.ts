@@ -214,7 +214,9 @@ export class Tensor<D extends DType = DType> implements Disposable {
     const [first, last] = extentOf(this);
     if (last - first >= MAX_SHOWN_RANGE) return undefined;
     try {
-      const values = valuesOf(this.dtype, storage.readSync(first, last + 1 - first));
+      // No operation waits to write it, so those that wait need not be compiled first.
+      const read = () => storage.readSync(first, last + 1 - first);
+      const values = valuesOf(this.dtype, storage.work.order.aside(read));
       return arrayText(this.dtype, this.shape, positionsOf(this).map((at) => values[at - first]!));
     } catch {
       return undefined; // earlier work failed; console.log() must not throw

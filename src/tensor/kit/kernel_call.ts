@@ -8,12 +8,12 @@
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import type { KernelArgument } from "../../launch/signature/signature_types.ts";
 import { cTypeOf, type DType } from "../../memory/dtype.ts";
-import { isCapturing } from "../../stream/running_captures.ts";
 import type { Stream } from "../../stream/stream.ts";
 import type { DeviceWork } from "../device_work.ts";
 import { kernelName, type KernelText } from "../expression/kernel_text.ts";
 import { valueType } from "../expression/operations.ts";
 import type { WrittenStorage } from "../operation/operation.ts";
+import { refuseCapture } from "../operation/reports.ts";
 import { denseStrides, type Shape, sizeOf } from "../layout.ts";
 import { TensorStorage } from "../storage.ts";
 import { makeTensor, storageOf, type Tensor } from "../tensor.ts";
@@ -161,11 +161,7 @@ function textOf(call: KernelCall): KernelText {
 /** Runs a kernel on a stream, ordered after the work that wrote its operands. */
 export function callKernel(call: KernelCall, stream: Stream): void {
   const { action, inputs, results, scalars, numbers, size, keepsElements, error } = call;
-  if (error !== undefined && isCapturing()) {
-    throw new TypeError(
-      `Cannot capture ${action} as its positions are checked, and errors of graphs are not reported`,
-    );
-  }
+  if (error !== undefined) refuseCapture(action);
   // The values are in the order of the declarations in textOf().
   let { key } = call;
   const values: KernelArgument[] = [];
