@@ -66,6 +66,8 @@ export class Kernel<
   #wantedStream: Stream | undefined = undefined;
   #stream: Stream | undefined = undefined;
   #hasSharedMemoryReserve = false;
+  /** Resident blocks of a multiprocessor, by the threads and shared memory of a block. */
+  readonly #residency = new Map<number, number>();
 
   static {
     displayAs<Kernel>(Kernel.prototype, "Kernel", {
@@ -151,10 +153,11 @@ export class Kernel<
   /** Takes over blocks, threads and shared memory of a configuration. */
   #readConfig(config: LaunchConfig): void {
     const shape = this.#shape;
-    shape.read(config);
-    this.#record.setExtents(shape);
-    if (shape.needsSharedMemoryReserve && !this.#hasSharedMemoryReserve) this.#reserve();
-    if (shape.cooperative) this.#requireAllBlocksFit();
+    shape.read(config, () => {
+      this.#record.setExtents(shape);
+      if (shape.needsSharedMemoryReserve && !this.#hasSharedMemoryReserve) this.#reserve();
+      if (shape.cooperative) this.#requireAllBlocksFit();
+    });
   }
 
   /** Enqueues the operations that wait for a kernel, which may launch this one, too. */
@@ -238,7 +241,13 @@ export class Kernel<
     this.#requireOwner();
     const { library, ordinal, info } = this.context;
     const { threads, sharedMemory, gridX, gridY, gridZ } = this.#shape;
-    const resident = kernelResidency(library, ordinal, this.#id, threads, sharedMemory);
+    // No block has 2,048 threads.
+    const block = 2048 * sharedMemory + threads;
+    let resident = this.#residency.get(block);
+    if (resident === undefined) {
+      resident = kernelResidency(library, ordinal, this.#id, threads, sharedMemory);
+      this.#residency.set(block, resident);
+    }
     const most = resident * info.multiprocessorCount;
     const blocks = gridX * gridY * gridZ;
     if (blocks <= most) return;

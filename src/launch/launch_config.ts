@@ -157,8 +157,8 @@ export class LaunchShape implements LaunchExtents {
   }
 
   /**
-   * Whether a configuration repeats the last one, which was valid, as the launches of a loop mostly
-   * do. Lists of extents, cooperative launches, clusters and opt-ins are checked at every launch.
+   * Whether a configuration repeats the last one, which was accepted, as the launches of a loop mostly
+   * do. Lists of extents and clusters are checked at every launch.
    */
   isLast(config: LaunchConfig): boolean {
     return config !== undefined && config !== null && config.grid === this.#lastGrid &&
@@ -166,8 +166,12 @@ export class LaunchShape implements LaunchExtents {
       config.cooperative === this.#lastCooperative && config.cluster === undefined;
   }
 
-  /** Checks a configuration and takes its numbers over. */
-  read(config: LaunchConfig): void {
+  /**
+   * Checks a configuration and takes its numbers over.
+   *
+   * @param accept Called at the end with the numbers in place; throws if the kernel cannot run so.
+   */
+  read(config: LaunchConfig, accept?: () => void): void {
     if (typeof config !== "object" || config === null) {
       throw new TypeError(
         `Cannot ${this.#action} as its configuration must be an object with grid and block: it is ` +
@@ -194,8 +198,8 @@ export class LaunchShape implements LaunchExtents {
     this.sharedMemory = sharedMemory ?? 0;
     this.cooperative = cooperative === true;
     this.cluster = packed;
-    const isSimple = !this.cooperative && !this.needsSharedMemoryReserve && packed === 0;
-    if (isSimple && typeof grid === "number" && typeof block === "number") {
+    accept?.();
+    if (packed === 0 && typeof grid === "number" && typeof block === "number") {
       this.#lastGrid = grid;
       this.#lastBlock = block;
       this.#lastSharedMemory = sharedMemory;

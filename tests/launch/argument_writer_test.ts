@@ -1,6 +1,12 @@
 // The argument writer on a block of its own: the slots that it writes, and its errors.
 
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertStrictEquals,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
 import fc from "fast-check";
 import { ARGUMENT, createCommandBlock, OPERAND } from "../../src/ffi/command_block.ts";
 import { ArgumentWriter } from "../../src/launch/signature/argument_writer.ts";
@@ -9,6 +15,7 @@ import type {
   ReadonlyDeviceMemory,
 } from "../../src/launch/signature/device_memory.ts";
 import { parseSignature } from "../../src/launch/signature/signature.ts";
+import { StructType } from "../../src/launch/signature/struct_type.ts";
 import { type DType, DTYPES } from "../../src/memory/dtype.ts";
 
 const library = {};
@@ -176,6 +183,34 @@ Deno.test("write() names the signature when the number of arguments is wrong", (
     "Cannot launch axpy_float32(float a, const float* x, float* y, unsigned long long n) " +
       "as it takes 4 arguments: there are 3",
   );
+});
+
+Deno.test("write() names the element of a vector and the field of a struct", () => {
+  const Item = new StructType("Item", { at: "short[2][2]", pair: "half2" });
+  const List = new StructType("List", { first: Item, rest: [Item, 2] });
+  const item = { at: [[1, 2], [3, 4]], pair: [1, 2] };
+  const list = (changes: object) => ({ first: item, rest: [item, { ...item, ...changes }] });
+  const refused: [string, unknown, string][] = [
+    ["f(float4 v)", [1, 2, "3", 4], 'v (1 of 1)[2] must be a number: it is "3"'],
+    ["f(int1 v)", [0.5], "v (1 of 1)[0] must be an integer in -2147483648..2147483647: it is 0.5"],
+    ["f(longlong2)", [1, 2n ** 63n], "1 of 1[1] must be an integer in -9223372036854775808.."],
+    ["f(float4 v)", [1, 2], "v (1 of 1).length must be that of an array of 4 numbers, as it is "],
+    ["f(float4 v)", 1, "v (1 of 1) must be an array of 4 numbers, as it is float4: it is 1"],
+    ["f(List s)", list({ at: [[1, 2], [3, 2 ** 15]] }), "s (1 of 1).rest[1].at[1][1] must be an "],
+    ["f(List s)", list({ pair: [1] }), "s (1 of 1).rest[1].pair.length must be that of an array"],
+    ["f(List s)", list({ more: 1 }), "s (1 of 1).rest[1].more must be absent, as Item has no such"],
+    ["f(List s)", { first: item }, "s (1 of 1).rest must be an array of 2: it is undefined"],
+    ["f(List s)", [item], "s (1 of 1) must be an object with the fields of List: it is an Array"],
+  ];
+  for (const [text, value, told] of refused) {
+    const writer = new ArgumentWriter(
+      parseSignature(text, [Item, List]),
+      createCommandBlock(),
+      host0,
+    );
+    const { message } = assertThrows(() => writer.write([value]), Error);
+    assertStringIncludes(message, `Cannot launch f as argument ${told}`);
+  }
 });
 
 Deno.test("write() writes or throws a TypeError or RangeError, whatever is passed", () => {

@@ -4,9 +4,19 @@
  */
 
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
-import { defineStruct, DeviceBuffer, occupancyOf, openDevice } from "../../mod.ts";
+import {
+  CudaError,
+  defineStruct,
+  DeviceBuffer,
+  type LaunchConfig,
+  occupancyOf,
+  openDevice,
+} from "../../mod.ts";
 import { listen } from "../../src/stream/activity.ts";
 import { device } from "../support/device.ts";
+import { callTally, injectFault } from "../support/fault_injection.ts";
+
+const OCCUPANCY = "cudaOccupancyMaxActiveBlocksPerMultiprocessor";
 
 const COUNTS = [0, 1, 2, 5, 8, 33] as const;
 
@@ -225,6 +235,37 @@ Deno.test("launch() lets cooperative blocks be as many as their shared memory al
       assertThrows(tooMany, RangeError, `1..${blocks}`);
     }
   }
+});
+
+Deno.test("launch() asks once for the occupancy of blocks that run at once", () => {
+  using own = openDevice(device.label);
+  const kernel = own.kernels.load("empty()");
+  const { library } = device.context;
+  const questions = (config: LaunchConfig) => {
+    const before = callTally(library, OCCUPANCY);
+    kernel.launch(config);
+    return callTally(library, OCCUPANCY) - before;
+  };
+  const together = { grid: 2, block: 32, cooperative: true };
+  const largest = { ...together, sharedMemory: device.info.sharedMemoryPerBlockOptIn };
+  assertEquals([together, largest, together, largest].map(questions), [1, 1, 0, 0]);
+  assertEquals([together, together, { ...together, block: 64 }].map(questions), [0, 0, 1]);
+  // What was refused is refused again.
+  const tooMany = { ...together, grid: 2 ** 24 };
+  for (let time = 0; time < 2; time++) {
+    assertThrows(() => kernel.launch(tooMany), RangeError, "they are 16777216");
+  }
+});
+
+Deno.test("launch() asks again for an occupancy that CUDA did not give", () => {
+  using own = openDevice(device.label);
+  const kernel = own.kernels.load("empty()");
+  const together = { grid: 1, block: 32, cooperative: true };
+  {
+    using _fault = injectFault(device.context.library, OCCUPANCY, 1, 46);
+    assertThrows(() => kernel.launch(together), CudaError);
+  }
+  kernel.launch(together);
 });
 
 Deno.test("launch() uses the requested stream, and refuses a closed one", () => {

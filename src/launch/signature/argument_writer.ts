@@ -17,7 +17,7 @@ import { frees } from "../../memory/allocation.ts";
 import { isCapturing } from "../../stream/running_captures.ts";
 import type { Stream } from "../../stream/stream.ts";
 import { isDeviceMemory, type MemoryLocation, type ReadonlyDeviceMemory } from "./device_memory.ts";
-import { bitsOf, encodingError, type EncodingProblem, tryEncode } from "./encoding.ts";
+import { type Encoder, encoderOf, encodingError, type EncodingProblem } from "./encoding.ts";
 import {
   type KernelParameter,
   type KernelSignature,
@@ -35,6 +35,9 @@ const RAW_HIGH = OPERAND + 10;
 /** Stands for an argument that is not remembered; equal to no argument. */
 const NOTHING: unknown = Symbol();
 
+/** Takes the bytes of a scalar until they are known to be valid. */
+const scratch = new DataView(new ArrayBuffer(8));
+
 interface ParameterRule {
   readonly slot: number;
   /** Whether any number is taken as it is. */
@@ -45,6 +48,8 @@ interface ParameterRule {
   readonly highest: number;
   /** The element type of buffers that need no further check. */
   readonly dtype: string | undefined;
+  /** Checks and encodes a value; absent for pointers. */
+  readonly encode: Encoder | undefined;
 }
 
 function ruleOf(parameter: KernelParameter, slot: number): ParameterRule {
@@ -59,6 +64,7 @@ function ruleOf(parameter: KernelParameter, slot: number): ParameterRule {
     lowest: range ? Math.max(Number(range.lowest), Number.MIN_SAFE_INTEGER) : NaN,
     highest: range ? Math.min(Number(range.highest), Number.MAX_SAFE_INTEGER) : NaN,
     dtype: isPlain ? parameter.dtype : undefined,
+    encode: parameter.kind === "pointer" ? undefined : encoderOf(parameter.type),
   };
 }
 
@@ -184,22 +190,20 @@ export class ArgumentWriter {
         return value === null ? null : NOTHING;
       }
       case "scalar": {
-        const bits = bitsOf(parameter.type, value);
-        if (bits === undefined) {
-          const scratch = new DataView(new ArrayBuffer(8));
-          throw this.#error(index, tryEncode(parameter.type, value, scratch, 0)!);
-        }
+        scratch.setBigUint64(0, 0n);
+        const problem = this.#rules[index]!.encode!(value, scratch, 0);
+        if (problem !== undefined) throw this.#error(index, problem);
         if (parameter.type === "bool") {
-          this.#slots[slot] = Number(bits);
+          this.#slots[slot] = scratch.getUint8(0);
           return value;
         }
-        this.#rawSlots[slot] = BigInt.asUintN(64, BigInt(bits));
+        this.#rawSlots[slot] = scratch.getBigUint64(0, true);
         this.#mark(index, true);
         return NOTHING;
       }
       default: {
         const offset = slot * this.#slots.BYTES_PER_ELEMENT;
-        const problem = tryEncode(parameter.type, value, this.#bytes, offset);
+        const problem = this.#rules[index]!.encode!(value, this.#bytes, offset);
         if (problem !== undefined) throw this.#error(index, problem);
         return NOTHING;
       }

@@ -53,16 +53,18 @@ function isNarrowFloat(type: DType): type is NarrowFloatDType {
  * @param value Any value: it is checked.
  * @returns The problem; `undefined` on success.
  */
-export function tryEncode(
-  type: ElementType,
+export type Encoder = (
   value: unknown,
   view: DataView,
   offset: number,
-): EncodingProblem | undefined {
-  if (typeof type === "string") return encodeScalar(type, value, view, offset);
+) => EncodingProblem | undefined;
+
+/** Makes the encoder of a type, which is prepared once and used for many launches. */
+export function encoderOf(type: ElementType): Encoder {
+  if (typeof type === "string") return SCALAR_ENCODERS[type];
   return "fields" in type
-    ? encodeStruct(type, value, view, offset)
-    : encodeArray(type.element, [type.length], value, view, offset, type.name);
+    ? structEncoder(type)
+    : arrayEncoder(SCALAR_ENCODERS[type.element], bytesPerElement(type.element), type);
 }
 
 /** Decodes a value: 64-bit integers as `bigint`, arrays and vectors as arrays. */
@@ -80,59 +82,86 @@ export function decode(type: ElementType, view: DataView, offset: number): unkno
 
 // ---- Scalars -------------------------------------------------------------------------------------
 
-/** The accessors of `DataView` for a type's bytes: `getInt8` and `setInt8` are `Int8`. */
-const ACCESSORS: Readonly<Record<DType, string>> = {
-  bool: "Uint8",
-  int8: "Int8",
-  uint8: "Uint8",
-  int16: "Int16",
-  uint16: "Uint16",
-  int32: "Int32",
-  uint32: "Uint32",
-  int64: "BigInt64",
-  uint64: "BigUint64",
-  float64: "Float64",
-  float32: "Float32",
-  float16: "Uint16",
-  bfloat16: "Uint16",
-  float8_e4m3: "Uint8",
-  float8_e5m2: "Uint8",
-};
-
-type Accessors = Record<string, (offset: number, ...rest: unknown[]) => number | bigint>;
-
-function encodeScalar(
-  type: DType,
-  value: unknown,
-  view: DataView,
-  offset: number,
-): EncodingProblem | undefined {
-  const bits = bitsOf(type, value);
-  if (bits !== undefined) {
-    (view as unknown as Accessors)[`set${ACCESSORS[type]}`]!(offset, bits, true);
-    return undefined;
-  }
+/** The problem of a value that a scalar type does not have. */
+function refused(type: DType, value: unknown): EncodingProblem {
   const isWide = bytesPerElement(type) === 8;
   const isNumber = typeof value === "number" || (typeof value === "bigint" && isWide);
   const isRange = isNumber && integerRange(type) !== undefined;
   return { path: "", allowed: allowedValues(type), value, isRange };
 }
 
-/** The value of a scalar as `DataView` takes it; `undefined` if the type has no such value. */
-export function bitsOf(type: DType, value: unknown): number | bigint | undefined {
-  if (type === "bool") return typeof value === "boolean" ? Number(value) : undefined;
-  const range = integerRange(type);
-  if (range === undefined) {
-    if (typeof value !== "number") return undefined;
-    return isNarrowFloat(type) ? narrowFloatBits(type, value) : value;
-  }
-  const isWide = bytesPerElement(type) === 8;
-  // A number beyond 2^53 may have lost digits already.
-  if (!Number.isSafeInteger(value) && !(isWide && typeof value === "bigint")) return undefined;
-  const integer = BigInt(value as number | bigint);
-  if (integer < range.lowest || integer > range.highest) return undefined;
-  return isWide ? integer : Number(integer);
+type Store<Value> = (view: DataView, offset: number, value: Value) => void;
+
+function narrowIntegers(type: DType, store: Store<number>): Encoder {
+  const range = integerRange(type)!;
+  const [lowest, highest] = [Number(range.lowest), Number(range.highest)];
+  return (value, view, offset) => {
+    if (typeof value !== "number" || !(value >= lowest && value <= highest)) {
+      return refused(type, value);
+    }
+    if (!Number.isInteger(value)) return refused(type, value);
+    store(view, offset, value);
+    return undefined;
+  };
 }
+
+function wideIntegers(type: DType): Encoder {
+  const { lowest, highest } = integerRange(type)!;
+  const lowestNumber = Math.max(Number(lowest), Number.MIN_SAFE_INTEGER);
+  return (value, view, offset) => {
+    // A number beyond 2^53 may have lost digits already.
+    if (Number.isSafeInteger(value) && (value as number) >= lowestNumber) {
+      view.setUint32(offset, value as number, true);
+      view.setInt32(offset + 4, Math.floor((value as number) / 2 ** 32), true);
+      return undefined;
+    }
+    if (typeof value !== "bigint" || value < lowest || value > highest) return refused(type, value);
+    view.setBigInt64(offset, value, true);
+    return undefined;
+  };
+}
+
+function narrowFloats(type: NarrowFloatDType, store: Store<number>): Encoder {
+  return (value, view, offset) => {
+    if (typeof value !== "number") return refused(type, value);
+    store(view, offset, narrowFloatBits(type, value));
+    return undefined;
+  };
+}
+
+const storeUint8: Store<number> = (view, offset, value) => view.setUint8(offset, value);
+const storeUint16: Store<number> = (view, offset, value) => view.setUint16(offset, value, true);
+
+const SCALAR_ENCODERS: Readonly<Record<DType, Encoder>> = {
+  bool(value, view, offset) {
+    if (typeof value !== "boolean") return refused("bool", value);
+    view.setUint8(offset, Number(value));
+    return undefined;
+  },
+  // `setInt8()` and `setUint8()` write the same bytes, as those of wider types do.
+  int8: narrowIntegers("int8", storeUint8),
+  uint8: narrowIntegers("uint8", storeUint8),
+  int16: narrowIntegers("int16", storeUint16),
+  uint16: narrowIntegers("uint16", storeUint16),
+  int32: narrowIntegers("int32", (view, offset, value) => view.setInt32(offset, value, true)),
+  uint32: narrowIntegers("uint32", (view, offset, value) => view.setUint32(offset, value, true)),
+  int64: wideIntegers("int64"),
+  uint64: wideIntegers("uint64"),
+  float64(value, view, offset) {
+    if (typeof value !== "number") return refused("float64", value);
+    view.setFloat64(offset, value, true);
+    return undefined;
+  },
+  float32(value, view, offset) {
+    if (typeof value !== "number") return refused("float32", value);
+    view.setFloat32(offset, value, true);
+    return undefined;
+  },
+  float16: narrowFloats("float16", storeUint16),
+  bfloat16: narrowFloats("bfloat16", storeUint16),
+  float8_e4m3: narrowFloats("float8_e4m3", storeUint8),
+  float8_e5m2: narrowFloats("float8_e5m2", storeUint8),
+};
 
 function allowedValues(type: DType): string {
   if (type === "bool") return "a boolean";
@@ -144,8 +173,27 @@ function allowedValues(type: DType): string {
     : `${integers}, beyond ${Number.MAX_SAFE_INTEGER} as a bigint`;
 }
 
+/** The accessors of `DataView` that read a type's bytes. */
+const READERS: Readonly<Record<DType, `get${string}` & keyof DataView>> = {
+  bool: "getUint8",
+  int8: "getInt8",
+  uint8: "getUint8",
+  int16: "getInt16",
+  uint16: "getUint16",
+  int32: "getInt32",
+  uint32: "getUint32",
+  int64: "getBigInt64",
+  uint64: "getBigUint64",
+  float64: "getFloat64",
+  float32: "getFloat32",
+  float16: "getUint16",
+  bfloat16: "getUint16",
+  float8_e4m3: "getUint8",
+  float8_e5m2: "getUint8",
+};
+
 function decodeScalar(type: DType, view: DataView, offset: number): number | bigint | boolean {
-  const bits = (view as unknown as Accessors)[`get${ACCESSORS[type]}`]!(offset, true);
+  const bits = view[READERS[type]](offset, true);
   if (type === "bool") return bits !== 0;
   return isNarrowFloat(type) ? narrowFloatValue(type, Number(bits)) : bits;
 }
@@ -157,59 +205,70 @@ function isArrayValue(value: unknown): value is ArrayLike<unknown> {
   return Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
 }
 
-function encodeStruct(
-  struct: StructType,
-  value: unknown,
-  view: DataView,
-  offset: number,
-): EncodingProblem | undefined {
-  if (typeof value !== "object" || value === null || isArrayValue(value)) {
-    const allowed = `an object with the fields of ${struct.name}`;
-    return { path: "", allowed, value, isRange: false };
-  }
-  new Uint8Array(view.buffer, view.byteOffset + offset, struct.bytes).fill(0);
-  const members = value as Readonly<Record<string, unknown>>;
-  for (const field of struct.fields) {
-    // A getter may throw; that error is the caller's, and passes.
-    const member = members[field.name];
-    const { element, extents } = field;
-    const problem = encodeArray(element, extents, member, view, offset + field.offset);
-    if (problem !== undefined) return { ...problem, path: `.${field.name}${problem.path}` };
-  }
-  // An unknown field is a misspelt one, or one that would be lost.
-  const unknown = Object.keys(value).find((name) =>
-    !struct.fields.some((field) => field.name === name)
-  );
-  if (unknown === undefined) return undefined;
-  const allowed = `absent, as ${struct.name} has no such field`;
-  return { path: `.${unknown}`, allowed, value: members[unknown], isRange: false };
+function structEncoder(struct: StructType): Encoder {
+  const names = new Set(struct.fields.map((field) => field.name));
+  const fields = struct.fields.map(({ name, element, extents, offset }) => {
+    return { name, encode: fieldEncoder(element, extents), offset };
+  });
+  const padding = paddingOf(struct);
+  return (value, view, offset) => {
+    if (typeof value !== "object" || value === null || isArrayValue(value)) {
+      const allowed = `an object with the fields of ${struct.name}`;
+      return { path: "", allowed, value, isRange: false };
+    }
+    for (let i = 0; i < padding.length; i++) view.setUint8(offset + padding[i]!, 0);
+    const members = value as Readonly<Record<string, unknown>>;
+    for (let i = 0; i < fields.length; i++) {
+      const field = fields[i]!;
+      // A getter may throw; that error is the caller's, and passes.
+      const problem = field.encode(members[field.name], view, offset + field.offset);
+      if (problem !== undefined) return { ...problem, path: `.${field.name}${problem.path}` };
+    }
+    // An unknown field is a misspelt one, or one that would be lost.
+    const given = Object.keys(value);
+    for (let i = 0; i < given.length; i++) {
+      const name = given[i]!;
+      if (name === fields[i]?.name || names.has(name)) continue;
+      const allowed = `absent, as ${struct.name} has no such field`;
+      return { path: `.${name}`, allowed, value: members[name], isRange: false };
+    }
+    return undefined;
+  };
 }
 
-/** Encodes an element, or an array of them; the name is that of a vector. */
-function encodeArray(
-  element: ElementType,
-  [extent, ...inner]: readonly number[],
-  value: unknown,
-  view: DataView,
-  offset: number,
-  vector?: string,
-): EncodingProblem | undefined {
-  if (extent === undefined) return tryEncode(element, value, view, offset);
-  if (!isArrayValue(value) || value.length !== extent) {
-    const numbers = vector === undefined
-      ? ""
-      : ` number${extent === 1 ? "" : "s"}, as it is ${vector}`;
-    const allowed = `an array of ${extent}${numbers}`;
-    return isArrayValue(value)
-      ? { path: ".length", allowed: `that of ${allowed}`, value: value.length, isRange: true }
-      : { path: "", allowed, value, isRange: false };
-  }
-  const step = bytesOf(element, inner);
-  for (let i = 0; i < extent; i++) {
-    const problem = encodeArray(element, inner, value[i], view, offset + i * step);
-    if (problem !== undefined) return { ...problem, path: `[${i}]${problem.path}` };
-  }
-  return undefined;
+/** The offsets of the bytes of a struct that belong to no field. */
+function paddingOf({ fields, bytes }: StructType): readonly number[] {
+  const ends = [0, ...fields.map((field) => field.offset + field.bytes)];
+  const starts = [...fields.map((field) => field.offset), bytes];
+  return ends.flatMap((end, i) => Array.from({ length: starts[i]! - end }, (_, at) => end + at));
+}
+
+/** The encoder of a field: an element, or an array of the given extents. */
+function fieldEncoder(element: ElementType, [extent, ...inner]: readonly number[]): Encoder {
+  if (extent === undefined) return encoderOf(element);
+  return arrayEncoder(fieldEncoder(element, inner), bytesOf(element, inner), { length: extent });
+}
+
+/** The encoder of elements that follow each other; the name is that of a vector. */
+function arrayEncoder(
+  encode: Encoder,
+  step: number,
+  { length, name }: { readonly length: number; readonly name?: string },
+): Encoder {
+  const numbers = name === undefined ? "" : ` number${length === 1 ? "" : "s"}, as it is ${name}`;
+  const allowed = `an array of ${length}${numbers}`;
+  return (value, view, offset) => {
+    if (!isArrayValue(value)) return { path: "", allowed, value, isRange: false };
+    const given = value.length;
+    if (given !== length) {
+      return { path: ".length", allowed: `that of ${allowed}`, value: given, isRange: true };
+    }
+    for (let i = 0; i < length; i++) {
+      const problem = encode(value[i], view, offset + i * step);
+      if (problem !== undefined) return { ...problem, path: `[${i}]${problem.path}` };
+    }
+    return undefined;
+  };
 }
 
 function decodeArray(

@@ -19,9 +19,10 @@ import {
 import {
   bytesOfElement,
   decode,
+  type Encoder,
+  encoderOf,
   encodingError,
   type EncodingProblem,
-  tryEncode,
 } from "./encoding.ts";
 
 // ---- Types of fields -----------------------------------------------------------------------------
@@ -232,6 +233,7 @@ export class StructType<
   readonly alignment: number;
   /** Its size in bytes: a multiple of its alignment, and 1 without fields. */
   readonly bytes: number;
+  #encoder: Encoder | undefined;
 
   /**
    * Lays a struct out; {@linkcode defineStruct} has the compiler check the types of fields too.
@@ -277,7 +279,9 @@ export class StructType<
    * is no room.
    */
   encode(value: Argument, target: Uint8Array, offset = 0): void {
-    const problem = tryEncode(this, value, this.#viewOf("encode", target, offset), 0);
+    const view = this.#viewOf("encode", target, offset);
+    this.#encoder ??= encoderOf(this);
+    const problem = this.#encoder(value, view, 0);
     if (problem !== undefined) throw this.#encodingError(problem);
   }
 
