@@ -41,6 +41,7 @@ import {
   type Space,
   strideClass,
 } from "./layout.ts";
+import { refuseCapture } from "./operation/reports.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** The reducers of `reduce.cuh`; `SquareSum` adds up the squares of values, which may be out of range. */
@@ -337,6 +338,8 @@ export interface RowsCall {
  */
 export function runRows(call: RowsCall, options: TensorOptions = {}): Tensor[] {
   const { action, program, tensors, scalars = [], shape, rowRank } = call;
+  // Before the results take memory.
+  if (program.pick !== undefined) refuseCapture(action);
   const context = commonContext(action, tensors);
   const stream = streamFor(context, options.stream);
   const work = DeviceWork.of(context);
