@@ -6,7 +6,7 @@
 
 import type { DType } from "../memory/dtype.ts";
 import { narrowFromFloat32, widenToFloat32 } from "../memory/element_bits.ts";
-import { type Shape, sizeOf } from "./layout.ts";
+import { type Shape, sizeOf } from "./kit/layout.ts";
 
 /** Arrays of more elements are abridged. */
 const THRESHOLD = 1000;

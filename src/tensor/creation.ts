@@ -28,9 +28,16 @@ import { elementBits, narrowFromFloat32 } from "../memory/element_bits.ts";
 import { newTensor, type Scalar } from "./kit/kernel_call.ts";
 import { type MapCall, runMap } from "./elementwise_kernel.ts";
 import type { TensorOptions } from "./kit/checks.ts";
-import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
-import { denseStrides, MAX_RANK, requireShape, type Shape, shapeText, sizeOf } from "./layout.ts";
-import { TensorStorage } from "./storage.ts";
+import { castNode, type ExpressionNode, operationNode } from "./kit/expression/node.ts";
+import {
+  denseStrides,
+  MAX_RANK,
+  requireShape,
+  type Shape,
+  shapeText,
+  sizeOf,
+} from "./kit/layout.ts";
+import { TensorStorage } from "./kit/storage.ts";
 import { makeTensor, type Nested, storageOf, type Tensor } from "./tensor.ts";
 
 /**

@@ -7,9 +7,9 @@
 import type { DType } from "../memory/dtype.ts";
 import { applyExpression, applyOperation, copyOf } from "./elementwise_kernel.ts";
 import { commonType, type Operand, requireDType, type TensorOptions } from "./kit/checks.ts";
-import { castNode } from "./expression/node.ts";
-import type { OperationName } from "./expression/operations.ts";
-import type { FloatResult, Promote } from "./promotion.ts";
+import { castNode } from "./kit/expression/node.ts";
+import type { OperationName } from "./kit/expression/operations.ts";
+import type { FloatResult, Promote } from "./kit/promotion.ts";
 import { TensorScope } from "./scope.ts";
 import type { Tensor } from "./tensor.ts";
 

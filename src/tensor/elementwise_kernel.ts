@@ -4,12 +4,12 @@
  * @module
  */
 
+import { type KernelTemplate, templates } from "./kit/expression/kernel_template.ts";
 import { requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { cTypeOf, type DType } from "../memory/dtype.ts";
-import type { KernelText } from "./expression/kernel_text.ts";
 import {
   castNode,
   dtypesIn,
@@ -19,8 +19,8 @@ import {
   operationTypes,
   scalarTypesIn,
   storeText,
-} from "./expression/node.ts";
-import { type OperationName, valueType } from "./expression/operations.ts";
+} from "./kit/expression/node.ts";
+import { type OperationName, valueType } from "./kit/expression/operations.ts";
 import {
   commonContext,
   commonType,
@@ -52,7 +52,7 @@ import {
   sizeOf,
   type Space,
   strideClass,
-} from "./layout.ts";
+} from "./kit/layout.ts";
 import { storageOf, Tensor, tracedOf } from "./tensor.ts";
 
 /** The edge of tiles, as `tile_size` in `map.cuh`, and tiles that a block of the block form takes. */
@@ -173,7 +173,7 @@ export interface MapCall {
   readonly dtype: DType;
   /** The device, where no operand has one. */
   readonly context?: DeviceContext;
-  readonly template?: KernelText["template"];
+  readonly template?: KernelTemplate;
 }
 
 /** How the elements of the inputs, and of the result after them, lie in a space. */
@@ -193,7 +193,7 @@ function elementText(name: string, operand: number, kind: string): string {
 
 /** Composes the kernel of an expression over a space of merged dimensions. */
 function mapCode(
-  { root: rootOf, tensors, dtype, template = "map" }: MapCall,
+  { root: rootOf, tensors, dtype, template = templates.map }: MapCall,
   { rank, classes, cross }: MapLayout,
 ): KernelCode {
   const root = rootOf();

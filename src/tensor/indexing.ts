@@ -7,14 +7,15 @@
  * @module
  */
 
+import { templates } from "./kit/expression/kernel_template.ts";
 import { requireOptions } from "../ffi/arguments.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import type { DType } from "../memory/dtype.ts";
 import { applyExpression, copyOf, dense } from "./elementwise_kernel.ts";
 import { commonContext, requireDType, requireStored, type TensorOptions } from "./kit/checks.ts";
 import { newTensor } from "./kit/kernel_call.ts";
-import { type ExpressionNode, operationNode } from "./expression/node.ts";
-import { valueType } from "./expression/operations.ts";
+import { type ExpressionNode, operationNode } from "./kit/expression/node.ts";
+import { valueType } from "./kit/expression/operations.ts";
 import {
   broadcastShapes,
   broadcastStrides,
@@ -25,9 +26,9 @@ import {
   type Shape,
   shapeText,
   sizeOf,
-} from "./layout.ts";
+} from "./kit/layout.ts";
 import { argsort } from "./sorting.ts";
-import { runTemplate } from "./templates.ts";
+import { runTemplate } from "./kit/templates.ts";
 import { TensorScope } from "./scope.ts";
 import { storageOf, type Tensor } from "./tensor.ts";
 
@@ -92,7 +93,7 @@ function gather(
   const extent = x.shape[axis]!;
   runTemplate({
     action: "take",
-    template: "index",
+    template: templates.index,
     inputs: { x, indices },
     results: { out: result },
     numbers: { extent, stride: x.strides[axis]!, ...Object.fromEntries([...sizes, ...steps]) },
@@ -280,7 +281,7 @@ export function scatterAdd<D extends DType>(
   const [outer, inner] = [whole.shape.slice(0, at), whole.shape.slice(at + 1)].map(sizeOf);
   runTemplate({
     action,
-    template: "index",
+    template: templates.index,
     inputs: { keys, order, updates: source } as Record<string, Tensor>,
     results: { out: result },
     numbers: { extent, outer: outer!, count: positions.size, inner: inner! },

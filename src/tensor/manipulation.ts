@@ -19,10 +19,10 @@ import {
   ones,
   zeros,
 } from "./creation.ts";
-import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
+import { castNode, type ExpressionNode, operationNode } from "./kit/expression/node.ts";
 import { take } from "./indexing.ts";
-import { requireAxis, type Shape, shapeText } from "./layout.ts";
-import type { Promote } from "./promotion.ts";
+import { requireAxis, type Shape, shapeText } from "./kit/layout.ts";
+import type { Promote } from "./kit/promotion.ts";
 import { TensorScope } from "./scope.ts";
 import { makeTensor, storageOf, type Tensor } from "./tensor.ts";
 

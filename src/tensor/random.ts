@@ -4,14 +4,15 @@
  * @module
  */
 
+import { templates } from "./kit/expression/kernel_template.ts";
 import type { Scalar } from "./kit/kernel_call.ts";
 import { refuseOption, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { type DType, typedArrayOver } from "../memory/dtype.ts";
 import { elementBits, type NarrowFloatDType, narrowFloatValue } from "../memory/element_bits.ts";
 import { CREATION_NAMES, type CreationOptions, generated, positionNode } from "./creation.ts";
-import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
-import type { Shape } from "./layout.ts";
+import { castNode, type ExpressionNode, operationNode } from "./kit/expression/node.ts";
+import type { Shape } from "./kit/layout.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** The element types of random numbers. */
@@ -99,7 +100,10 @@ function random<D extends DType>(
     const operands = [positionNode, ...nodes.slice(0, 4)];
     return finish({ kind: "call", name, dtype: "float64", operands }, nodes[4]);
   };
-  return generated({ action, key: name, root, scalars, shape, template: "random" }, options);
+  return generated(
+    { action, key: name, root, scalars, shape, template: templates.random },
+    options,
+  );
 }
 
 const double = (value: number): Scalar => ({ dtype: "float64", value });

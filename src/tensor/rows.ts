@@ -4,11 +4,11 @@
  * @module
  */
 
+import { type KernelForm, templates } from "./kit/expression/kernel_template.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import type { DType } from "../memory/dtype.ts";
-import { DeviceWork } from "./device_work.ts";
+import { DeviceWork } from "./kit/device_work.ts";
 import { withDense } from "./elementwise_kernel.ts";
-import type { KernelForm } from "./expression/kernel_text.ts";
 import {
   castNode,
   dtypesIn,
@@ -19,8 +19,8 @@ import {
   replaceLeaves,
   scalarTypesIn,
   storeText,
-} from "./expression/node.ts";
-import { valueType } from "./expression/operations.ts";
+} from "./kit/expression/node.ts";
+import { valueType } from "./kit/expression/operations.ts";
 import { commonContext, type TensorOptions } from "./kit/checks.ts";
 import {
   callKernel,
@@ -40,8 +40,8 @@ import {
   sizeOf,
   type Space,
   strideClass,
-} from "./layout.ts";
-import { refuseCapture } from "./operation/reports.ts";
+} from "./kit/layout.ts";
+import { refuseCapture } from "./kit/operation/reports.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** The reducers of `reduce.cuh`; `SquareSum` adds up the squares of values, which may be out of range. */
@@ -261,7 +261,7 @@ function rowsCode(
     ];
   });
   return {
-    template: "reduce",
+    template: templates.reduce,
     dtypes: dtypesIn(...rootsOf(program)),
     body: [
       ...rowSpaceText(rank, inputs),
@@ -493,7 +493,7 @@ function columnsCode(
     : `reduce_columns<${stage.reducer}<${type}>>(begin, end, tile, columns, ${first}, f`;
   const merged = valueType(mergedType(stage.reducer, stage.value.dtype));
   return {
-    template: "reduce",
+    template: templates.reduce,
     dtypes: dtypesIn(...roots),
     body: [
       ...rowSpaceText(rank, inputs),

@@ -9,9 +9,9 @@ import { describeValue } from "../ffi/describe_value.ts";
 import type { DType } from "../memory/dtype.ts";
 import { copyOf } from "./elementwise_kernel.ts";
 import { requireDType, type TensorOptions } from "./kit/checks.ts";
-import { DeviceWork } from "./device_work.ts";
-import type { ExpressionNode } from "./expression/node.ts";
-import { requireAxis, shapeText } from "./layout.ts";
+import { DeviceWork } from "./kit/device_work.ts";
+import type { ExpressionNode } from "./kit/expression/node.ts";
+import { requireAxis, shapeText } from "./kit/layout.ts";
 import { mean, sum } from "./reductions.ts";
 import {
   requireFloats,

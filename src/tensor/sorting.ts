@@ -4,6 +4,7 @@
  * @module
  */
 
+import { templates } from "./kit/expression/kernel_template.ts";
 import { requireInteger, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
@@ -12,13 +13,13 @@ import { applyExpression, applyOperation, copyOf, dense } from "./elementwise_ke
 import { CHUNK, newTensor } from "./kit/kernel_call.ts";
 import { commonContext, commonType, requireStored, type TensorOptions } from "./kit/checks.ts";
 import { arange, ones, zeros } from "./creation.ts";
-import { type ExpressionNode, operationNode } from "./expression/node.ts";
-import { valueType } from "./expression/operations.ts";
+import { type ExpressionNode, operationNode } from "./kit/expression/node.ts";
+import { valueType } from "./kit/expression/operations.ts";
 import { take } from "./indexing.ts";
-import { denseStrides, requireAxis, shapeText } from "./layout.ts";
+import { denseStrides, requireAxis, shapeText } from "./kit/layout.ts";
 import { type AxisOptions, concat } from "./manipulation.ts";
-import { type SumResult, sumResult } from "./promotion.ts";
-import { runTemplate } from "./templates.ts";
+import { type SumResult, sumResult } from "./kit/promotion.ts";
+import { runTemplate } from "./kit/templates.ts";
 import { TensorScope } from "./scope.ts";
 import { storageOf, type Tensor } from "./tensor.ts";
 
@@ -103,7 +104,7 @@ function sortRows(
     const perRow = Math.ceil(n / segment);
     runTemplate({
       action: "sort",
-      template: "sort",
+      template: templates.sort,
       inputs: { keys: from.keys, ...(from.places && { places: from.places }) },
       results: { sorted: to.keys, ...(to.places && { sorted_places: to.places }) },
       numbers: { per_row: perRow, n, segment, width },
@@ -251,7 +252,7 @@ export function searchsorted(
   );
   runTemplate({
     action,
-    template: "sort",
+    template: templates.sort,
     inputs: { sorted: copies[0]!, values: copies[1]! },
     results: { out: result as Tensor },
     numbers: { n: x1.size },
@@ -363,7 +364,7 @@ function scanRows(x: Tensor, dtype: DType, options: TensorOptions): Tensor {
   const pass = (sums: Tensor, isLast: boolean) =>
     runTemplate({
       action: "cumulativeSum",
-      template: "sort",
+      template: templates.sort,
       inputs: { x },
       results: { out: result, sums },
       numbers: { per_row: perRow, length, n, is_last: isLast ? 1 : 0 },

@@ -16,7 +16,7 @@ import type { Operand } from "./kit/checks.ts";
 import { arrayText } from "./array_text.ts";
 import type * as elementwise from "./elementwise.ts";
 import type { DivideResult, TypeOf } from "./elementwise.ts";
-import type { ExpressionNode } from "./expression/node.ts";
+import type { ExpressionNode } from "./kit/expression/node.ts";
 import type { Tracer } from "./fusion.ts";
 import {
   broadcastShapes,
@@ -35,12 +35,12 @@ import {
   sizeOf,
   type Slice,
   sliceAxis,
-} from "./layout.ts";
+} from "./kit/layout.ts";
 import type { matmul, MatmulOptions } from "./matmul/matmul.ts";
-import type { FloatResult, Promote, SumResult } from "./promotion.ts";
+import type { FloatResult, Promote, SumResult } from "./kit/promotion.ts";
 import type * as reductions from "./reductions.ts";
 import { addToScope } from "./scope.ts";
-import type { TensorStorage } from "./storage.ts";
+import type { TensorStorage } from "./kit/storage.ts";
 
 /**
  * Nested arrays of elements; a single element for a tensor without dimensions.

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { ternaryTemplate } from "./kernel_templates.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import type { DType } from "../memory/dtype.ts";
 import type { Stream } from "../stream/stream.ts";
@@ -12,8 +13,8 @@ import { copyOf, dense } from "../tensor/elementwise_kernel.ts";
 import { newTensor } from "../tensor/kit/kernel_call.ts";
 import { full } from "../tensor/creation.ts";
 import { abs, max } from "../tensor/mod.ts";
-import { sizeOf } from "../tensor/layout.ts";
-import { runTemplate } from "../tensor/templates.ts";
+import { sizeOf } from "../tensor/kit/layout.ts";
+import { runTemplate } from "../tensor/kit/templates.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { byteError, elementError, HALF_SCALES, scaleError } from "./codec.ts";
 import { type Layout, ROUNDINGS, type Section } from "./layouts.ts";
@@ -52,7 +53,7 @@ function eachByte(
     );
     runTemplate({
       action: call,
-      template: "ternary",
+      template: ternaryTemplate,
       inputs,
       results,
       numbers: {
@@ -90,7 +91,7 @@ function copyScales(
   const [from, to] = ["bytes[byte + i * step + k]", "u8_of(scales)[i * width + k]"];
   runTemplate({
     action: isRead ? "ternary read scales" : "ternary write scales",
-    template: "ternary",
+    template: ternaryTemplate,
     inputs: isRead ? { bytes } : { scales },
     results: isRead ? { scales } : { bytes },
     numbers: { ...numbers, width },
@@ -119,7 +120,7 @@ function derivedScales(x: Tensor, layout: Layout, action: string, stream: Stream
   const result = newTensor(x.context, "float32", [count], stream) as Tensor;
   runTemplate({
     action: "ternary scales",
-    template: "ternary",
+    template: ternaryTemplate,
     inputs: { largest: own },
     results: { scales: result },
     numbers: { rounding: ROUNDINGS.indexOf(rounding), is_half: Number(isHalf) },
@@ -143,7 +144,7 @@ export function checkedScales(given: Tensor, action: string, wanted?: Stream): T
   const result = newTensor(given.context, "float32", given.shape, stream) as Tensor;
   runTemplate({
     action: "ternary check scales",
-    template: "ternary",
+    template: ternaryTemplate,
     inputs: { scales },
     results: { out: result },
     numbers: {},

@@ -14,7 +14,7 @@
 import { requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { Shape } from "../tensor/mod.ts";
-import { requireShape, shapeText, sizeOf } from "../tensor/layout.ts";
+import { requireShape, shapeText, sizeOf } from "../tensor/kit/layout.ts";
 import { tileFor } from "./tiles.ts";
 
 /**

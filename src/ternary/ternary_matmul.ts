@@ -4,6 +4,7 @@
  * @module
  */
 
+import { ternaryMatmulTemplate, ternaryMmaTemplate } from "./kernel_templates.ts";
 import { refuseOption, requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { isCapturing } from "../stream/running_captures.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
@@ -11,15 +12,15 @@ import { cTypeOf, type DType } from "../memory/dtype.ts";
 import { commonContext, requireDType, requireStored } from "../tensor/kit/checks.ts";
 import { dense } from "../tensor/elementwise_kernel.ts";
 import { newTensor } from "../tensor/kit/kernel_call.ts";
-import { DeviceWork } from "../tensor/device_work.ts";
-import { hostVectorSets } from "../tensor/expression/vector_set.ts";
-import { isDense, shapeText } from "../tensor/layout.ts";
+import { DeviceWork } from "../tensor/kit/device_work.ts";
+import { hostVectorSets } from "../tensor/kit/expression/vector_set.ts";
+import { isDense, shapeText } from "../tensor/kit/layout.ts";
 import { multiplyText } from "../tensor/matmul/mma_variant.ts";
 import { tileOf } from "../tensor/matmul/own_variants.ts";
 import { pad, type Tensor, type TensorOptions } from "../tensor/mod.ts";
-import { capability } from "../tensor/precision.ts";
+import { capability } from "../tensor/kit/precision.ts";
 import type { RowDType } from "../tensor/row_steps.ts";
-import { runTemplate } from "../tensor/templates.ts";
+import { runTemplate } from "../tensor/kit/templates.ts";
 import { checkedScales } from "./device_codec.ts";
 import { quantizeActivations } from "./quantize.ts";
 import { TernaryWeights } from "./weights.ts";
@@ -295,8 +296,8 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
   runTemplate({
     action,
     ...(isMma
-      ? { template: "ternaryMma", definitions: multiplyText(["int8", "int8"]) } as const
-      : { template: "ternaryMatmul" } as const),
+      ? { template: ternaryMmaTemplate, definitions: multiplyText(["int8", "int8"]) } as const
+      : { template: ternaryMatmulTemplate } as const),
     ...(isMma || variant === "dp4a" ? {} : { vectors: variant }),
     inputs: {
       q: q as Tensor,

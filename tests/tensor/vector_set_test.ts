@@ -1,12 +1,13 @@
 // The vector instructions of generated kernels on the host device.
 
+import { ternaryMatmulTemplate } from "../../src/ternary/kernel_templates.ts";
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { EnvironmentError } from "../../src/ffi/granted_environment.ts";
 import { openDevice } from "../../mod.ts";
 import { fromTypedArray, matmul, ones, type Tensor } from "../../src/device/tensor.ts";
 import { ternaryMatmul, TernaryWeights } from "../../src/device/ternary.ts";
-import { sourceOf } from "../../src/tensor/expression/kernel_text.ts";
-import { hostVectors, loopOptions } from "../../src/tensor/expression/vector_set.ts";
+import { sourceOf } from "../../src/tensor/kit/expression/kernel_text.ts";
+import { hostVectors, loopOptions } from "../../src/tensor/kit/expression/vector_set.ts";
 import { Grid } from "../support/tensor_forms.ts";
 
 const VARIABLE = "GRIDSTRIDE_HOST_VECTORS";
@@ -114,7 +115,7 @@ Deno.test({
     using device = openDevice("host");
     const source = sourceOf({
       name: "dots",
-      template: "ternaryMatmul",
+      template: ternaryMatmulTemplate,
       dtypes: new Set<never>(),
       parameters: ["const signed char* q", "const unsigned char* codes", "int* out"],
       // Panels of twelve rows are those of VNNI.

@@ -8,7 +8,7 @@ import {
   ternaryMatmul,
   TernaryWeights,
 } from "../../src/device/ternary.ts";
-import { DeviceWork } from "../../src/tensor/device_work.ts";
+import { DeviceWork } from "../../src/tensor/kit/device_work.ts";
 import { ternaryVariants } from "../../src/ternary/ternary_matmul.ts";
 import { device } from "../support/device.ts";
 import { recordKernels } from "../support/recorded_kernels.ts";
@@ -107,7 +107,7 @@ Deno.test("ternaryMatmul() reads rows from multiples of 16 bytes, wherever they 
       const { text, launchArguments } = launches.at(-1)!;
       const address = ["q_buffer", "q_offset"].map((name) => Number(launchArguments.get(name)))
         .reduce((sum, it) => sum + it);
-      assertEquals([text.template, address % 16], ["ternaryMatmul", 0], `from ${start}`);
+      assertEquals([text.template.name, address % 16], ["ternaryMatmul", 0], `from ${start}`);
     }
   }
 });

@@ -9,7 +9,7 @@ import { streamFor } from "../../memory/buffer_copy.ts";
 import { commonContext, requireDType, requireStored, type TensorOptions } from "../kit/checks.ts";
 import { dense } from "../elementwise_kernel.ts";
 import { newTensor } from "../kit/kernel_call.ts";
-import { shapeText } from "../layout.ts";
+import { shapeText } from "../kit/layout.ts";
 import { TensorScope } from "../scope.ts";
 import type { Tensor } from "../tensor.ts";
 import { chooseAttention, KEY_TILE, planAttention, runAttention } from "./attention_kernel.ts";

@@ -4,14 +4,15 @@
  * @module
  */
 
+import { templates } from "../kit/expression/kernel_template.ts";
 import { refuseOption } from "../../ffi/arguments.ts";
 import { bytesPerElement } from "../../memory/dtype.ts";
 import type { Stream } from "../../stream/stream.ts";
 import { newTensor } from "../kit/kernel_call.ts";
-import { broadcastStrides, type Shape, sizeOf } from "../layout.ts";
+import { broadcastStrides, type Shape, sizeOf } from "../kit/layout.ts";
 import { multiplyText } from "../matmul/mma_variant.ts";
-import { capability } from "../precision.ts";
-import { runTemplate } from "../templates.ts";
+import { capability } from "../kit/precision.ts";
+import { runTemplate } from "../kit/templates.ts";
 import { storageOf, type Tensor } from "../tensor.ts";
 
 /** Rows of a tile of queries: in general, and for few of them. */
@@ -171,11 +172,15 @@ function kernelFor(call: AttentionPlan, tileRows: number) {
   const tile = `Keys::${source}, ${tileRows}`;
   if (variant !== "mma") {
     const [columns, block] = variant === "loops" ? [0, 1] : [columnsOf(valueSize), THREADS];
-    return { template: "attention", name: `attention<${tile}, ${columns}>`, block } as const;
+    return {
+      template: templates.attention,
+      name: `attention<${tile}, ${columns}>`,
+      block,
+    } as const;
   }
   const [size, value] = [q.shape[3]!, valueSize].map((it) => Math.ceil(it / 16) * 16);
   return {
-    template: "attentionMma",
+    template: templates.attentionMma,
     name: `attention_mma<Multiply, ${tile}, ${size}, ${value}>`,
     block: 2 * tileRows,
     definitions: multiplyText([q.dtype, q.dtype]),
@@ -284,7 +289,7 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
   using logarithms = partSums;
   runTemplate({
     action: "attention merge",
-    template: "attention",
+    template: templates.attention,
     inputs: { part_out: values, part_sums: logarithms },
     results: { out, ...(sums === undefined ? {} : { sums }) },
     numbers: { parts, rows: sizeOf(shape.slice(0, 3)), columns: valueSize },

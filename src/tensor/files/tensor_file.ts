@@ -9,7 +9,7 @@ import { namedFile, readNamed } from "../../launch/module/named_file.ts";
 import { bytesPerElement, type DType, requireArrayOf, typedArrayOver } from "../../memory/dtype.ts";
 import { requireTensor } from "../kit/checks.ts";
 import { type CreationOptions, fromTypedArray } from "../creation.ts";
-import { MAX_RANK, type Shape } from "../layout.ts";
+import { MAX_RANK, type Shape } from "../kit/layout.ts";
 import type { Tensor } from "../tensor.ts";
 
 /**

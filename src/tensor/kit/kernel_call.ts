@@ -9,13 +9,13 @@ import type { DeviceContext } from "../../hardware/device_context.ts";
 import type { KernelArgument } from "../../launch/signature/signature_types.ts";
 import { cTypeOf, type DType } from "../../memory/dtype.ts";
 import type { Stream } from "../../stream/stream.ts";
-import type { DeviceWork } from "../device_work.ts";
-import { kernelName, type KernelText } from "../expression/kernel_text.ts";
-import { valueType } from "../expression/operations.ts";
-import type { WrittenStorage } from "../operation/operation.ts";
-import { refuseCapture } from "../operation/reports.ts";
-import { denseStrides, type Shape, sizeOf } from "../layout.ts";
-import { TensorStorage } from "../storage.ts";
+import type { DeviceWork } from "./device_work.ts";
+import { kernelName, type KernelText } from "./expression/kernel_text.ts";
+import { valueType } from "./expression/operations.ts";
+import type { WrittenStorage } from "./operation/operation.ts";
+import { refuseCapture } from "./operation/reports.ts";
+import { denseStrides, type Shape, sizeOf } from "./layout.ts";
+import { TensorStorage } from "./storage.ts";
 import { makeTensor, storageOf, type Tensor } from "../tensor.ts";
 
 /** A number that a kernel takes as an element of a type. */
@@ -42,7 +42,8 @@ export interface KernelParameters {
 }
 
 /** The C++ of a kernel without its parameters. */
-export interface KernelCode extends Pick<KernelText, "template" | "vectors" | "definitions"> {
+export interface KernelCode
+  extends Pick<KernelText, "template" | "vectors" | "constants" | "definitions"> {
   /** The element types that the code names beside those of the parameters. */
   readonly dtypes?: Iterable<DType>;
   readonly body: string;

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Space } from "../layout.ts";
+import type { Space } from "./layout.ts";
 
 /** Adds a space to the numbers of a kernel, with the strides along its first axes. */
 export function addSpace(

@@ -4,8 +4,9 @@
  * @module
  */
 
+import { templates } from "../kit/expression/kernel_template.ts";
 import { bytesPerElement, cTypeOf, type DType } from "../../memory/dtype.ts";
-import { capability } from "../precision.ts";
+import { capability } from "../kit/precision.ts";
 import { storageOf } from "../tensor.ts";
 import { type OwnPlan, planOf, run } from "./own_variants.ts";
 import type { MatmulProblem, MatrixOperand } from "./problem.ts";
@@ -146,7 +147,7 @@ export const MMA: MatmulVariant = {
     ];
     const call = `matmul_mma<${parameters.join(", ")}>(product, finish, tile, down, tiles);`;
     run(problem, result, call, plan, {
-      template: "matmulMma",
+      template: templates.matmulMma,
       definitions: multiplyText(stored),
     });
   },

@@ -4,19 +4,19 @@
  * @module
  */
 
+import { type KernelTemplate, templates } from "../kit/expression/kernel_template.ts";
 import { bytesPerElement, cTypeOf, type DType, isFloatDType } from "../../memory/dtype.ts";
-import type { KernelText } from "../expression/kernel_text.ts";
 import {
   castNode,
   dtypesIn,
   type ExpressionNode,
   ExpressionWriter,
   storeText,
-} from "../expression/node.ts";
-import { valueType } from "../expression/operations.ts";
+} from "../kit/expression/node.ts";
+import { valueType } from "../kit/expression/operations.ts";
 import { callKernel, type KernelCode } from "../kit/kernel_call.ts";
-import { strideClass } from "../layout.ts";
-import { roundedNode } from "../precision.ts";
+import { strideClass } from "../kit/layout.ts";
+import { roundedNode } from "../kit/precision.ts";
 import type { Tensor } from "../tensor.ts";
 import { epilogueOf, type MatmulProblem, type MatrixLayout, scaleType } from "./problem.ts";
 import type { MatmulVariant } from "./variants.ts";
@@ -145,7 +145,7 @@ function finishText(problem: MatmulProblem): { text: string; names: string[] } {
 
 /** A template with a function for products, and what it needs besides the operands' conversions. */
 interface OwnTemplate {
-  readonly template: KernelText["template"];
+  readonly template: KernelTemplate;
   readonly definitions: string;
 }
 
@@ -222,7 +222,7 @@ export function run(
   result: Tensor,
   call: string,
   plan: OwnPlan,
-  own: OwnTemplate = { template: "matmul", definitions: "" },
+  own: OwnTemplate = { template: templates.matmul, definitions: "" },
 ): void {
   const { a, b, bias, residual, stream, m, n, k, batch, scale } = problem;
   const numbers: Record<string, number> = {};
@@ -298,7 +298,7 @@ export const INT8: MatmulVariant = {
       result,
       "matmul_int8(product, finish, tile, down, tile_m, tile_n);",
       planInt8(problem),
-      { template: "matmulInt8", definitions: "" },
+      { template: templates.matmulInt8, definitions: "" },
     ),
 };
 

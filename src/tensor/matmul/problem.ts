@@ -7,10 +7,10 @@
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { bytesPerElement, type DType, isFloatDType } from "../../memory/dtype.ts";
 import type { Stream } from "../../stream/stream.ts";
-import type { DeviceWork } from "../device_work.ts";
-import { castNode, type ExpressionNode, operationNode } from "../expression/node.ts";
-import { mergeDimensions, type Shape } from "../layout.ts";
-import type { PrecisionMode } from "../precision.ts";
+import type { DeviceWork } from "../kit/device_work.ts";
+import { castNode, type ExpressionNode, operationNode } from "../kit/expression/node.ts";
+import { mergeDimensions, type Shape } from "../kit/layout.ts";
+import type { PrecisionMode } from "../kit/precision.ts";
 import type { Tensor } from "../tensor.ts";
 
 /** The functions that a product may be passed through. */

@@ -10,7 +10,7 @@ import * as tensors from "../../../src/device/tensor.ts";
 import { VALIDATED_OPERATIONS } from "../../../src/device/tensor.ts";
 import { CASES } from "../../../src/device/validation/tensor_validation.ts";
 import { RandomSource } from "../../../src/device/validation/validation_case.ts";
-import { kernelOf, type KernelText } from "../../../src/tensor/expression/kernel_text.ts";
+import { kernelOf, type KernelText } from "../../../src/tensor/kit/expression/kernel_text.ts";
 import { nvrtc, withoutNvrtc } from "../../support/nvrtc.ts";
 import { compileKernels, tensorCoreCall } from "./compile_units.ts";
 import { CALLS, Stage, WITHOUT_KERNELS } from "./kernel_calls.ts";
@@ -44,7 +44,7 @@ const isNarrow = (dtype: DType) => /^b?float(?:16|8)/.test(dtype);
  * templates themselves ask for no capability; see `device_text_test.ts`.
  */
 const dependsOnCapability = (text: KernelText) =>
-  tensorCoreCall(text) !== undefined || text.template === "ternaryMatmul" ||
+  tensorCoreCall(text) !== undefined || text.template.name === "ternaryMatmul" ||
   [...text.dtypes].some(isNarrow);
 
 /** The kernels of all calls on a device of a capability, or of those that depend on it. */

@@ -21,8 +21,8 @@
  */
 #pragma once
 
-#include "kernels/tensor/matmul.cuh"
-#include "kernels/tensor/tensor_core.cuh"
+#include "kernels/tensor/matmul/matmul.cuh"
+#include "kernels/tensor/matmul/tensor_core.cuh"
 
 namespace gridstride::tensor {
 #if !defined(GS_BLOCK_FORM)

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "kernels/tensor/attention.cuh"
+#include "kernels/tensor/attention/attention.cuh"
 
 #if defined(GS_BLOCK_FORM)
 namespace gridstride::tensor {

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "kernels/tensor/matmul_mma.cuh"
+#include "kernels/tensor/matmul/matmul_mma.cuh"
 
 namespace gridstride::tensor {
 #if !defined(GS_BLOCK_FORM)

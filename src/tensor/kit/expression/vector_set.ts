@@ -4,10 +4,10 @@
  * @module
  */
 
-import { LOOP_FLAGS, type VectorSet, vectorSets } from "../../ffi/build/vector_sets.ts";
-import { EnvironmentError } from "../../ffi/granted_environment.ts";
-import { environment } from "../../hardware/device_list.ts";
-import { HOST_VECTORS_VARIABLE } from "../../hardware/environment.ts";
+import { LOOP_FLAGS, type VectorSet, vectorSets } from "../../../ffi/build/vector_sets.ts";
+import { EnvironmentError } from "../../../ffi/granted_environment.ts";
+import { environment } from "../../../hardware/device_list.ts";
+import { HOST_VECTORS_VARIABLE } from "../../../hardware/environment.ts";
 
 /**
  * The vector instructions of kernels that are compiled from now on: those of the processor, or the

@@ -4,16 +4,17 @@
  * @module
  */
 
-import { cTypeOf } from "../memory/dtype.ts";
-import type { Stream } from "../stream/stream.ts";
-import { callKernel, CHUNK, type LaunchSize, launchSizeOf } from "./kit/kernel_call.ts";
+import type { KernelTemplate } from "./expression/kernel_template.ts";
+import { cTypeOf } from "../../memory/dtype.ts";
+import type { Stream } from "../../stream/stream.ts";
+import { callKernel, CHUNK, type LaunchSize, launchSizeOf } from "./kernel_call.ts";
 import type { KernelText } from "./expression/kernel_text.ts";
-import { storageOf, type Tensor } from "./tensor.ts";
+import { storageOf, type Tensor } from "../tensor.ts";
 
 /** A kernel and its arguments. */
 export interface TemplateCall {
   readonly action: string;
-  readonly template: KernelText["template"];
+  readonly template: KernelTemplate;
   readonly vectors?: KernelText["vectors"];
   /** The tensors to read, by the names that the body uses for pointers to their first elements. */
   readonly inputs: Readonly<Record<string, Tensor>>;

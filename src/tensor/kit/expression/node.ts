@@ -4,8 +4,8 @@
  * @module
  */
 
-import { type DType, isFloatDType, isIntegerDType } from "../../memory/dtype.ts";
-import { cTypeOf } from "../../memory/dtype.ts";
+import { type DType, isFloatDType, isIntegerDType } from "../../../memory/dtype.ts";
+import { cTypeOf } from "../../../memory/dtype.ts";
 import { floatResult } from "../promotion.ts";
 import { domainProblem, type OperationName, OPERATIONS, valueType } from "./operations.ts";
 

@@ -4,8 +4,8 @@
  * @module
  */
 
-import type { DType } from "../../memory/dtype.ts";
-import { bytesPerElement, cTypeOf, isFloatDType, isIntegerDType } from "../../memory/dtype.ts";
+import type { DType } from "../../../memory/dtype.ts";
+import { bytesPerElement, cTypeOf, isFloatDType, isIntegerDType } from "../../../memory/dtype.ts";
 
 /** The element types that an operation takes. */
 export type Domain = "any" | "numeric" | "floating" | "integer" | "integer or bool";

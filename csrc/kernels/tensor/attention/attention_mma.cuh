@@ -17,8 +17,8 @@
  */
 #pragma once
 
-#include "kernels/tensor/attention.cuh"
-#include "kernels/tensor/tensor_core.cuh"
+#include "kernels/tensor/attention/attention.cuh"
+#include "kernels/tensor/matmul/tensor_core.cuh"
 
 namespace gridstride::tensor {
 #if !defined(GS_BLOCK_FORM)

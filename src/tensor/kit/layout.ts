@@ -4,7 +4,7 @@
  * @module
  */
 
-import { describeValue } from "../ffi/describe_value.ts";
+import { describeValue } from "../../ffi/describe_value.ts";
 
 /** The class of an innermost stride: a repeated element, dense, or any stride. */
 export function strideClass(stride: number): string {

@@ -4,8 +4,8 @@
  * @module
  */
 
-import { logger } from "../../ffi/logging.ts";
-import type { WaitingOperation } from "../../stream/work_order.ts";
+import { logger } from "../../../ffi/logging.ts";
+import type { WaitingOperation } from "../../../stream/work_order.ts";
 import type { DeviceWork, GeneratedKernel } from "../device_work.ts";
 import { NO_REPORTS, type Report, type Reports, unionOf } from "./reports.ts";
 import type { TensorStorage } from "../storage.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { bytesPerElement, type DType, isFloatDType } from "../memory/dtype.ts";
+import { bytesPerElement, type DType, isFloatDType } from "../../memory/dtype.ts";
 
 /**
  * The element types that a type contains: a result with both has the wider type.

@@ -4,13 +4,13 @@
  * @module
  */
 
-import { synchronizeDeviceSync } from "../ffi/native_device.ts";
-import { OutOfMemoryError } from "../ffi/cuda_error.ts";
-import type { DeviceContext } from "../hardware/device_context.ts";
-import { streamFor } from "../memory/buffer_copy.ts";
-import { DeviceBuffer, placeOfBuffer } from "../memory/device_buffer.ts";
-import { createTypedArray, type DType, type TypedArrayOf } from "../memory/dtype.ts";
-import { defaultStream, type Stream, waitForStream } from "../stream/stream.ts";
+import { synchronizeDeviceSync } from "../../ffi/native_device.ts";
+import { OutOfMemoryError } from "../../ffi/cuda_error.ts";
+import type { DeviceContext } from "../../hardware/device_context.ts";
+import { streamFor } from "../../memory/buffer_copy.ts";
+import { DeviceBuffer, placeOfBuffer } from "../../memory/device_buffer.ts";
+import { createTypedArray, type DType, type TypedArrayOf } from "../../memory/dtype.ts";
+import { defaultStream, type Stream, waitForStream } from "../../stream/stream.ts";
 import { DeviceWork } from "./device_work.ts";
 import type { TensorOperation } from "./operation/operation.ts";
 import {

@@ -9,13 +9,13 @@
  * @module
  */
 
-import { giveBackAfterFailure } from "../../ffi/give_back.ts";
-import { logger } from "../../ffi/logging.ts";
-import { synchronizeDeviceSync } from "../../ffi/native_device.ts";
-import type { DeviceContext } from "../../hardware/device_context.ts";
-import { DeviceBuffer } from "../../memory/device_buffer.ts";
-import { isCapturing } from "../../stream/running_captures.ts";
-import { defaultStream, type Stream, waitForStream } from "../../stream/stream.ts";
+import { giveBackAfterFailure } from "../../../ffi/give_back.ts";
+import { logger } from "../../../ffi/logging.ts";
+import { synchronizeDeviceSync } from "../../../ffi/native_device.ts";
+import type { DeviceContext } from "../../../hardware/device_context.ts";
+import { DeviceBuffer } from "../../../memory/device_buffer.ts";
+import { isCapturing } from "../../../stream/running_captures.ts";
+import { defaultStream, type Stream, waitForStream } from "../../../stream/stream.ts";
 
 /** The operations that share a page, and its words: each has two. */
 const PAGE_SLOTS = 256;

@@ -18,7 +18,7 @@
  */
 #pragma once
 
-#include "kernels/tensor/attention_loops.cuh"
+#include "kernels/tensor/attention/attention_loops.cuh"
 
 #if defined(GS_MATRIX_TILES)
 #include <gridstride/matrix_tiles.h>

@@ -4,10 +4,10 @@
  * @module
  */
 
-import { requireOptions } from "../ffi/arguments.ts";
-import { describeValue } from "../ffi/describe_value.ts";
-import { contextOf, type DeviceContext } from "../hardware/device_context.ts";
-import type { DType } from "../memory/dtype.ts";
+import { requireOptions } from "../../ffi/arguments.ts";
+import { describeValue } from "../../ffi/describe_value.ts";
+import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
+import type { DType } from "../../memory/dtype.ts";
 import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
 
 /**

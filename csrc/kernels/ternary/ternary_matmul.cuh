@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "kernels/tensor/byte_panels.cuh"
+#include "kernels/tensor/matmul/byte_panels.cuh"
 
 namespace gridstride::tensor {
 

@@ -8,22 +8,18 @@
  * @module
  */
 
-import type { DeviceContext } from "../hardware/device_context.ts";
-import { environment } from "../hardware/device_list.ts";
-import { nvrtcVersion } from "../launch/compile/nvrtc_search.ts";
-import { compileBlocking } from "../launch/module/blocking_compile.ts";
-import { compileText } from "../launch/module/compile.ts";
-import type { CompileOptions } from "../launch/module/compile_options.ts";
-import type { LaunchConfig } from "../launch/launch_config.ts";
-import type { KernelArgument } from "../launch/signature/signature_types.ts";
-import { isCapturing } from "../stream/running_captures.ts";
-import { type Preparation, WorkOrder } from "../stream/work_order.ts";
-import {
-  type KernelForm,
-  type KernelText,
-  signatureOf,
-  sourceOf,
-} from "./expression/kernel_text.ts";
+import type { KernelForm } from "./expression/kernel_template.ts";
+import type { DeviceContext } from "../../hardware/device_context.ts";
+import { environment } from "../../hardware/device_list.ts";
+import { nvrtcVersion } from "../../launch/compile/nvrtc_search.ts";
+import { compileBlocking } from "../../launch/module/blocking_compile.ts";
+import { compileText } from "../../launch/module/compile.ts";
+import type { CompileOptions } from "../../launch/module/compile_options.ts";
+import type { LaunchConfig } from "../../launch/launch_config.ts";
+import type { KernelArgument } from "../../launch/signature/signature_types.ts";
+import { isCapturing } from "../../stream/running_captures.ts";
+import { type Preparation, WorkOrder } from "../../stream/work_order.ts";
+import { type KernelText, signatureOf, sourceOf } from "./expression/kernel_text.ts";
 import { loopOptions } from "./expression/vector_set.ts";
 import { TensorOperation, type WrittenStorage } from "./operation/operation.ts";
 import { type Report, ReportBook } from "./operation/reports.ts";

@@ -1,0 +1,37 @@
+/**
+ * The kernel templates of `csrc/kernels/ternary/`.
+ *
+ * @module
+ */
+
+import TERNARY from "../../csrc/kernels/ternary/ternary.cuh" with { type: "text" };
+import TERNARY_MATMUL from "../../csrc/kernels/ternary/ternary_matmul.cuh" with { type: "text" };
+import TERNARY_MMA from "../../csrc/kernels/ternary/ternary_mma.cuh" with { type: "text" };
+import { KernelTemplate } from "../tensor/kit/expression/kernel_template.ts";
+import { TENSOR_HEADERS } from "../tensor/kit/expression/tensor_headers.ts";
+
+const HEADERS: Readonly<Record<string, string>> = {
+  ...TENSOR_HEADERS,
+  "kernels/ternary/ternary.cuh": TERNARY,
+  "kernels/ternary/ternary_matmul.cuh": TERNARY_MATMUL,
+  "kernels/ternary/ternary_mma.cuh": TERNARY_MMA,
+};
+
+/** Formats: packing and unpacking. */
+export const ternaryTemplate = new KernelTemplate(
+  "ternary",
+  ["kernels/ternary/ternary.cuh"],
+  HEADERS,
+);
+/** Products without tensor cores. */
+export const ternaryMatmulTemplate = new KernelTemplate(
+  "ternaryMatmul",
+  ["kernels/ternary/ternary_matmul.cuh"],
+  HEADERS,
+);
+/** Products on tensor cores. */
+export const ternaryMmaTemplate = new KernelTemplate(
+  "ternaryMma",
+  ["kernels/ternary/ternary_mma.cuh"],
+  HEADERS,
+);
