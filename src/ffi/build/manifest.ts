@@ -168,6 +168,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/kernels/tensor/random.cuh",
   "csrc/kernels/tensor/reduce.cuh",
   "csrc/kernels/tensor/sort.cuh",
+  "csrc/kernels/tensor/warp.cuh",
   "csrc/kernels/ternary/ternary.cuh",
   "csrc/kernels/ternary/ternary_matmul.cuh",
   "csrc/kernels/ternary/ternary_mma.cuh",

@@ -29,6 +29,7 @@ import MATMUL_MMA from "../../../../csrc/kernels/tensor/matmul/matmul_mma.cuh" w
 import RANDOM from "../../../../csrc/kernels/tensor/random.cuh" with { type: "text" };
 import REDUCE from "../../../../csrc/kernels/tensor/reduce.cuh" with { type: "text" };
 import SORT from "../../../../csrc/kernels/tensor/sort.cuh" with { type: "text" };
+import WARP from "../../../../csrc/kernels/tensor/warp.cuh" with { type: "text" };
 import TENSOR_CORE from "../../../../csrc/kernels/tensor/matmul/tensor_core.cuh" with {
   type: "text",
 };
@@ -49,4 +50,5 @@ export const TENSOR_HEADERS: Readonly<Record<string, string>> = {
   "kernels/tensor/reduce.cuh": REDUCE,
   "kernels/tensor/sort.cuh": SORT,
   "kernels/tensor/matmul/tensor_core.cuh": TENSOR_CORE,
+  "kernels/tensor/warp.cuh": WARP,
 };
