@@ -28,8 +28,8 @@ import {
   enqueueFromPinned,
   enqueuePeerCopy,
   enqueueToPinned,
-  type PinnedPlace,
 } from "./enqueued_copy.ts";
+import { downloadRing, PIECE_BYTES } from "./download_ring.ts";
 import { PinnedBuffer } from "./pinned_buffer.ts";
 import { MAX_SHARED_BYTES, slabPieces, stagingArea, StagingSlab } from "./staging.ts";
 
@@ -83,14 +83,10 @@ export function upload(
   if (slab === undefined) return copyArrayToDevice(stream, address, elements, bytes, rows);
   try {
     slab.pinned.bytes.set(elements);
-    slab.carry(stream, () => enqueueFromPinned(stream, address, placeOf(slab), bytes, rows));
+    slab.carry(stream, () => enqueueFromPinned(stream, address, slab.place(), bytes, rows));
   } finally {
     if (!area.keeps(slab)) slab.close();
   }
-}
-
-function placeOf(slab: StagingSlab, offset = 0): PinnedPlace {
-  return { handle: slab.pinned.handle, offset, use: "staged" };
 }
 
 /** Bytes that a turn of the event loop copies to an array: about a millisecond. */
@@ -110,7 +106,7 @@ async function download(
   const area = stagingArea(context);
   const moveToTarget = async (bytes: Uint8Array<ArrayBuffer>, offset: number) => {
     for (let at = 0; at < bytes.length; at += BYTES_PER_TURN) {
-      if (at > 0) await nextTurn();
+      if (offset + at > 0) await nextTurn();
       if (target.byteLength !== expected) throw lostTarget(expected, target.byteLength);
       target.set(bytes.subarray(at, at + BYTES_PER_TURN), offset + at);
     }
@@ -122,10 +118,15 @@ async function download(
   taken.defer(() => context.release());
   if (expected > 0 && expected <= MAX_SHARED_BYTES) {
     const { slab, offset } = taken.use(area.takePart(expected));
-    enqueueToPinned(stream, placeOf(slab, offset), source.address, expected, rows);
+    enqueueToPinned(stream, slab.place(offset), source.address, expected, rows);
     const event = taken.use(recordCopy(stream, slab));
     await event.done();
     return moveToTarget(slab.pinned.bytes.subarray(offset, offset + expected), 0);
+  }
+  if (expected > PIECE_BYTES) {
+    const ring = downloadRing(context);
+    const snapshot = ring.trySnapshot(source, stream);
+    if (snapshot !== undefined) return await ring.download(snapshot, moveToTarget);
   }
   const pieces = slabPieces(expected, rows?.width).map(({ offset, bytes }) => {
     const slab = area.tryTake(bytes) ?? new StagingSlab(context, bytes);
@@ -133,7 +134,7 @@ async function download(
       if (!area.keeps(slab)) await slab.closeAsync();
     });
     const { address, rows } = pieceOf(source, offset, bytes);
-    slab.carry(stream, () => enqueueToPinned(stream, placeOf(slab), address, bytes, rows));
+    slab.carry(stream, () => enqueueToPinned(stream, slab.place(), address, bytes, rows));
     return { slab, offset, bytes };
   }).toArray();
   for (const { slab, offset, bytes } of pieces) {
