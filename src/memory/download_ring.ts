@@ -22,7 +22,7 @@ import { StagingArea, type StagingSlab } from "./staging.ts";
 export const PIECE_BYTES: number = 8 * 2 ** 20;
 
 /** The pinned memory of a ring: four pieces. */
-export const RING_BYTES: number = 4 * PIECE_BYTES;
+const RING_BYTES: number = 4 * PIECE_BYTES;
 
 /** Receives a part of a copy. */
 type Receive = (bytes: Uint8Array<ArrayBuffer>, offset: number) => Promise<void>;
@@ -100,9 +100,11 @@ export class DownloadRing {
         await this.#putAway(slab);
       }
     } catch (error) {
-      giveBackAfterFailure({ [Symbol.dispose]: () => snapshot.endAfter(this.#stream) });
       // The first failure is the one to report.
-      for (const { slab } of sent) await this.#putAwayAfter(slab).catch(() => {});
+      let areDone = true;
+      for (const { slab } of sent) await this.#putAwayAfter(slab).catch(() => areDone = false);
+      const end = areDone ? snapshot.end : () => snapshot.endAfter(this.#stream);
+      giveBackAfterFailure({ [Symbol.dispose]: end });
       throw error;
     }
     snapshot.end();
