@@ -29,7 +29,7 @@ import {
   enqueuePeerCopy,
   enqueueToPinned,
 } from "./enqueued_copy.ts";
-import { downloadRing, PIECE_BYTES } from "./download_ring.ts";
+import { downloadRing, RING_BYTES } from "./download_ring.ts";
 import { PinnedBuffer } from "./pinned_buffer.ts";
 import { MAX_SHARED_BYTES, slabPieces, stagingArea, StagingSlab } from "./staging.ts";
 
@@ -123,7 +123,7 @@ async function download(
     await event.done();
     return moveToTarget(slab.pinned.bytes.subarray(offset, offset + expected), 0);
   }
-  if (expected > PIECE_BYTES) {
+  if (expected > RING_BYTES) {
     const ring = downloadRing(context);
     const snapshot = ring.trySnapshot(source, stream);
     if (snapshot !== undefined) return await ring.download(snapshot, moveToTarget);

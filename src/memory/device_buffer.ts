@@ -355,7 +355,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
    * blocking the event loop. Work of other streams is not awaited: see {@linkcode Stream.wait}.
    *
    * All bytes pass through pinned memory; {@linkcode DeviceBuffer.copyToSync} needs none. More than
-   * 8 MiB take a copy on the device first, which needs as much memory of its pool, and then pass
+   * 32 MiB take a copy on the device first, which needs as much memory of its pool, and then pass
    * through 32 MiB of pinned memory. Without that device memory they need as much that is pinned.
    *
    * @param target A typed array of this buffer's element type; its length is the number of elements.

@@ -18,11 +18,14 @@ import { enqueueDeviceCopy, enqueueToPinned } from "./enqueued_copy.ts";
 import { poolOf } from "./pool/device_pools.ts";
 import { StagingArea, type StagingSlab } from "./staging.ts";
 
-/** The size of a piece, which a copy must exceed to be divided. */
+/** The size of a piece. */
 export const PIECE_BYTES: number = 8 * 2 ** 20;
 
-/** The pinned memory of a ring: four pieces. */
-const RING_BYTES: number = 4 * PIECE_BYTES;
+/**
+ * The pinned memory of a ring: four pieces. A smaller copy takes a slab of its own, which is kept, too:
+ * the time of a snapshot is not worth it.
+ */
+export const RING_BYTES: number = 4 * PIECE_BYTES;
 
 /** Receives a part of a copy. */
 type Receive = (bytes: Uint8Array<ArrayBuffer>, offset: number) => Promise<void>;

@@ -3,7 +3,7 @@
 import { Buffer } from "node:buffer";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { CudaError, openDevice } from "../../mod.ts";
-import { PIECE_BYTES } from "../../src/memory/download_ring.ts";
+import { PIECE_BYTES, RING_BYTES } from "../../src/memory/download_ring.ts";
 import { poolOf } from "../../src/memory/pool/device_pools.ts";
 import { device } from "../support/device.ts";
 import { injectFault } from "../support/fault_injection.ts";
@@ -41,10 +41,21 @@ function countPinned(): { bytes: number } & Disposable {
   return Object.assign(counted, { [Symbol.dispose]: () => replaced[Symbol.dispose]() });
 }
 
-Deno.test("`copyTo()` gives every byte on both sides of the size of a piece", async () => {
-  const all = pattern(3 * PIECE_BYTES + 5);
+Deno.test("`copyTo()` gives every byte on both sides of the sizes of pieces and the ring", async () => {
+  const all = pattern(5 * PIECE_BYTES + 5);
   using buffer = device.upload(all);
-  for (const bytes of [0, 1, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, all.length - 3]) {
+  for (
+    const bytes of [
+      0,
+      1,
+      RING_BYTES - 1,
+      RING_BYTES,
+      RING_BYTES + 1,
+      5 * PIECE_BYTES - 1,
+      5 * PIECE_BYTES,
+      5 * PIECE_BYTES + 1,
+    ]
+  ) {
     const target = new Uint8Array(bytes);
     await buffer.copyTo(target, { offset: 3 });
     assert(isSame(target, all.subarray(3, 3 + bytes)), `${bytes} bytes`);
@@ -77,10 +88,10 @@ Deno.test("`copyTo()` of large buffers pins no more than the ring", async () => 
 });
 
 Deno.test("`copyTo()` needs no device memory when there is none", async () => {
-  const all = pattern(2 * PIECE_BYTES + 1);
+  const all = pattern(RING_BYTES + 1);
   let asked = 0;
   using own = openDevice(device.label, {
-    memory: { maxPoolSize: 3 * PIECE_BYTES, onMemoryPressure: () => (asked++, false) },
+    memory: { maxPoolSize: 6 * PIECE_BYTES, onMemoryPressure: () => (asked++, false) },
   });
   using buffer = own.upload(all);
   using pinned = countPinned();
