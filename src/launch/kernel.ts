@@ -168,7 +168,8 @@ export class Kernel<
 
   /**
    * Finds the stream of the launches, and whether a listener or a capture watches them. Both hold
-   * until the library is interrupted, which it is when operations begin to wait for a kernel.
+   * until the library is interrupted, which it is when operations begin to wait for a kernel. While
+   * some wait, each launch looks anew.
    */
   #settle(wanted: Stream | undefined): boolean {
     const { context } = this;
@@ -180,7 +181,10 @@ export class Kernel<
     this.#wantedStream = wanted;
     this.#writer.forget();
     const isWatched = isCapturing() || listenersOf(context) !== undefined;
-    if (!isWatched) this.#interruptions = context.library.interruptions;
+    // An operation that launches this kernel leaves those that wait behind it: the next launch of
+    // the program comes after them.
+    const isOrdered = WorkOrder.of(this).size === 0;
+    if (!isWatched && isOrdered) this.#interruptions = context.library.interruptions;
     return isWatched;
   }
 

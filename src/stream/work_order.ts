@@ -42,6 +42,8 @@ export class WorkOrder {
   readonly #waiting = new Map<WaitingOperation, DeviceContext>();
   #isRunning = false;
   #isDraining = false;
+  /** Ends the wait for the first operation. */
+  #wake: () => void = () => {};
   /** Prepares operations for synchronous calls. */
   prepareNow: PrepareNow | undefined;
 
@@ -87,6 +89,8 @@ export class WorkOrder {
     if (context === undefined) return false;
     this.#waiting.delete(operation);
     release(context);
+    // Those behind it need not wait for its kernel.
+    this.#wake();
     return true;
   }
 
@@ -132,7 +136,9 @@ export class WorkOrder {
     this.#isDraining = true;
     while (this.#waiting.size > 0) {
       const [operation] = this.#waiting.keys();
-      await operation!.preparation?.settled;
+      const { promise: woken, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      await Promise.race([operation!.preparation?.settled, woken]);
       this.#runSettled();
     }
     this.#isDraining = false;

@@ -19,7 +19,7 @@ import {
 } from "../memory/dtype.ts";
 import { chunksThatFit } from "../memory/manager/chunks.ts";
 import { MemoryManager } from "../memory/manager/memory_manager.ts";
-import { requireTensor } from "./apply.ts";
+import { requireTensor } from "./kit/checks.ts";
 import { type CreationOptions, fromTypedArray, placeOf, requireSize } from "./creation.ts";
 import { requireShape, type Shape, shapeText, sizeOf } from "./layout.ts";
 import { tidy } from "./scope.ts";

@@ -25,7 +25,9 @@ import {
   typedArrayOver,
 } from "../memory/dtype.ts";
 import { elementBits, narrowFromFloat32 } from "../memory/element_bits.ts";
-import { newTensor, runMap, type TensorOptions } from "./apply.ts";
+import { newTensor, type Scalar } from "./kit/kernel_call.ts";
+import { type MapCall, runMap } from "./elementwise_kernel.ts";
+import type { TensorOptions } from "./kit/checks.ts";
 import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
 import { denseStrides, MAX_RANK, requireShape, type Shape, shapeText, sizeOf } from "./layout.ts";
 import { TensorStorage } from "./storage.ts";
@@ -301,20 +303,15 @@ export function ones<D extends DType = "float32">(
 
 /** A tensor of a function of the position in row-major order. */
 export function generated<D extends DType>(
-  action: string,
-  shape: Shape,
+  call: Pick<MapCall, "action" | "key" | "root" | "scalars" | "shape" | "template">,
   options: CreationOptions<D>,
-  root: () => ExpressionNode,
-  key: string,
-  scalars: readonly (number | bigint)[],
-  template: "map" | "random" = "map",
 ): Tensor<D> {
+  const { action } = call;
   const context = placeOf(options, action);
   const { dtype = "float32" as D } = options;
   const place = options.stream === undefined ? {} : { stream: options.stream };
-  const all = { ...place, context, template };
-  const extents = requireShape(shape, action);
-  return runMap(action, key, root, [], scalars, extents, dtype, all) as Tensor as Tensor<D>;
+  const shape = requireShape(call.shape, action);
+  return runMap({ ...call, tensors: [], shape, dtype, context }, place) as Tensor as Tensor<D>;
 }
 
 /** The position of an element. */
@@ -353,26 +350,35 @@ function progression<D extends DType>(
   const integer = dtype === "uint64" ? dtype : "int64";
   const type = isInteger ? integer : "float64";
   const isClosed = stop !== undefined && !isInteger;
-  const scalar = (index: number, dtype: DType = type): ExpressionNode => ({
-    kind: "scalar",
-    index,
-    dtype,
-  });
+  const number = (it: number) => {
+    if (!isInteger) return it;
+    return integer === "int64" ? BigInt(it) : BigInt.asUintN(64, BigInt(it));
+  };
+  const scalars: Scalar[] = [
+    { dtype: type, value: number(start) },
+    { dtype: type, value: number(step) },
+  ];
+  if (isClosed) {
+    scalars.push({ dtype: "int64", value: BigInt(length - 1) }, { dtype: type, value: stop });
+  }
   const root = () => {
-    const distance = operationNode("multiply", [castNode(positionNode, type), scalar(1)], type);
-    const element = operationNode("add", [scalar(0), distance], type);
+    const nodes = scalars.map(({ dtype }, index): ExpressionNode => ({
+      kind: "scalar",
+      index,
+      dtype,
+    }));
+    const [first, factor, last, end] = nodes;
+    const distance = operationNode("multiply", [castNode(positionNode, type), factor!], type);
+    const element = operationNode("add", [first!, distance], type);
     if (!isClosed) return castNode(element, dtype);
-    const condition = operationNode("equal", [positionNode, scalar(2, "int64")], "int64");
-    const operands = [scalar(3), element] as const;
+    const condition = operationNode("equal", [positionNode, last!], "int64");
+    const operands = [end!, element] as const;
     const value: ExpressionNode = { kind: "select", dtype: type, condition, operands };
     // Like NumPy, because a cast would round towards 0.
     return castNode(isIntegerDType(dtype) ? operationNode("floor", [value], type) : value, dtype);
   };
-  const numbers = isInteger
-    ? [start, step].map((it) => integer === "int64" ? BigInt(it) : BigInt.asUintN(64, BigInt(it)))
-    : [start, step, ...(isClosed ? [BigInt(length - 1), stop] : [])];
   const key = `progression ${type} ${dtype} ${isClosed}`;
-  return generated(action, [length], options, root, key, numbers);
+  return generated({ action, key, root, scalars, shape: [length] }, options);
 }
 
 /**

@@ -14,8 +14,8 @@ import { nvrtcVersion } from "../launch/compile/nvrtc_search.ts";
 import { compileBlocking } from "../launch/module/blocking_compile.ts";
 import { compileText } from "../launch/module/compile.ts";
 import type { CompileOptions } from "../launch/module/compile_options.ts";
-import type { Module } from "../launch/module/module.ts";
-import type { Kernel } from "../launch/kernel.ts";
+import type { LaunchConfig } from "../launch/launch_config.ts";
+import type { KernelArgument } from "../launch/signature/signature_types.ts";
 import { isCapturing } from "../stream/running_captures.ts";
 import { type Preparation, WorkOrder } from "../stream/work_order.ts";
 import {
@@ -39,7 +39,7 @@ export class GeneratedKernel implements Preparation {
   /** The source as it is compiled. */
   readonly source: string;
   /** Undefined until it is compiled. */
-  kernel: Kernel | undefined = undefined;
+  kernel: LaunchableKernel | undefined = undefined;
   /** The reason why it could not be compiled. */
   failure: Error | undefined = undefined;
   readonly settled: Promise<void>;
@@ -85,7 +85,7 @@ export class GeneratedKernel implements Preparation {
     }
     const { context } = this.work;
     try {
-      this.kernel = outcome.kernel(signatureOf(this.text) as never) as unknown as Kernel;
+      this.kernel = outcome.kernel(signatureOf(this.text));
     } catch (error) {
       this.failure = error as Error;
       return outcome[Symbol.dispose]();
@@ -110,7 +110,14 @@ export class GeneratedKernel implements Preparation {
 }
 
 /** The module of a generated kernel. */
-export type GeneratedModule = Pick<Module<string>, "kernel" | typeof Symbol.dispose>;
+export interface GeneratedModule extends Disposable {
+  kernel(signature: string): LaunchableKernel;
+}
+
+/** A loaded kernel, whose signature only its text has. */
+export interface LaunchableKernel {
+  launch(config: LaunchConfig, ...values: readonly KernelArgument[]): void;
+}
 
 /** Compiles the generated kernels of a device, and loads them. */
 export interface KernelCompiler {

@@ -5,15 +5,8 @@
  */
 
 import type { DType } from "../memory/dtype.ts";
-import {
-  applyExpression,
-  applyOperation,
-  commonType,
-  copyOf,
-  type Operand,
-  requireDType,
-  type TensorOptions,
-} from "./apply.ts";
+import { applyExpression, applyOperation, copyOf } from "./elementwise_kernel.ts";
+import { commonType, type Operand, requireDType, type TensorOptions } from "./kit/checks.ts";
 import { castNode } from "./expression/node.ts";
 import type { OperationName } from "./expression/operations.ts";
 import type { FloatResult, Promote } from "./promotion.ts";
@@ -342,20 +335,19 @@ export function where<X extends Operand, Y extends Operand>(
 ): Tensor<Promote<TypeOf<X, TypeOf<Y, "float32">>, TypeOf<Y, TypeOf<X, "float32">>>> {
   requireDType(condition, "condition", ["bool"], "where");
   const dtype = commonType("where", [x, y]);
-  return applyExpression(
-    "where",
-    "where",
-    [condition, x, y],
-    ["bool", dtype, dtype],
+  return applyExpression({
+    action: "where",
+    key: "where",
+    operands: [condition, x, y],
+    scalarTypes: ["bool", dtype, dtype],
     dtype,
-    ([test, yes, no]) => ({
+    build: ([test, yes, no]) => ({
       kind: "select",
       dtype,
       condition: test!,
       operands: [castNode(yes!, dtype), castNode(no!, dtype)],
     }),
-    options,
-  ) as Tensor as ReturnType<typeof where<X, Y>>;
+  }, options) as Tensor as ReturnType<typeof where<X, Y>>;
 }
 
 /**

@@ -5,7 +5,9 @@
  */
 
 import { describeValue } from "../ffi/describe_value.ts";
-import { commonContext, requireTensor, runMap } from "./apply.ts";
+import { commonContext, requireTensor } from "./kit/checks.ts";
+import type { Scalar } from "./kit/kernel_call.ts";
+import { runMap } from "./elementwise_kernel.ts";
 import { DeviceWork } from "./device_work.ts";
 import { type ExpressionNode, keyOf, nodesOf, replaceLeaves } from "./expression/node.ts";
 import type { Shape } from "./layout.ts";
@@ -21,7 +23,7 @@ export class Tracer {
   readonly inputs: Tensor[];
   readonly #given: number;
   /** The numbers, in the order of their first use. */
-  readonly scalars: (number | bigint | boolean)[] = [];
+  readonly scalars: Scalar[] = [];
   /** The reduction that ends the expression. */
   end: { readonly reduction: Reduction; readonly options: ReduceOptions } | undefined = undefined;
 
@@ -37,7 +39,7 @@ export class Tracer {
   }
 
   /** Adds a number; the result is its index. */
-  scalar(value: number | bigint | boolean): number {
+  scalar(value: Scalar): number {
     return this.scalars.push(value) - 1;
   }
 
@@ -77,7 +79,7 @@ interface Plan {
   readonly shape: Shape;
   /** The operands that the result uses: the number of one of the call, or a tensor from outside. */
   readonly operands: readonly (number | Tensor)[];
-  readonly scalars: readonly (number | bigint | boolean)[];
+  readonly scalars: readonly Scalar[];
   readonly end: Tracer["end"];
 }
 
@@ -210,8 +212,8 @@ function runPlan({ key, root, shape, operands, scalars, end }: Plan, inputs: rea
       : requireTensor(operand, "a tensor that f uses", FUSE)
   );
   if (end !== undefined) {
-    return reduceExpression(end.reduction, tensors, scalars, root, end.options);
+    return reduceExpression(end.reduction, { value: root, tensors, scalars }, end.options);
   }
-  const types = tensors.map(({ dtype }) => dtype).join();
-  return runMap(FUSE, `${key} ${types}`, () => root, tensors, scalars, shape, root.dtype);
+  const { dtype } = root;
+  return runMap({ action: FUSE, key, root: () => root, tensors, scalars, shape, dtype });
 }

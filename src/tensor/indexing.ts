@@ -10,16 +10,9 @@
 import { requireOptions } from "../ffi/arguments.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import type { DType } from "../memory/dtype.ts";
-import {
-  applyExpression,
-  commonContext,
-  copyOf,
-  dense,
-  newTensor,
-  requireDType,
-  requireStored,
-  type TensorOptions,
-} from "./apply.ts";
+import { applyExpression, copyOf, dense } from "./elementwise_kernel.ts";
+import { commonContext, requireDType, requireStored, type TensorOptions } from "./kit/checks.ts";
+import { newTensor } from "./kit/kernel_call.ts";
 import { type ExpressionNode, operationNode } from "./expression/node.ts";
 import { valueType } from "./expression/operations.ts";
 import {
@@ -227,9 +220,14 @@ function countedFromBegin(indices: Tensor, extent: number, options: TensorOption
     return { kind: "select", dtype: "int64", condition, operands: [counted, index!] };
   };
   using wide = copyOf(indices, "int64", options);
-  const types = ["int64", "int64", "int64", "int64"] as const;
-  const operands = [wide, extent, -extent, 0];
-  return applyExpression("scatterAdd", "counted", operands, types, "int64", build, options);
+  return applyExpression({
+    action: "scatterAdd",
+    key: "counted",
+    operands: [wide, extent, -extent, 0],
+    scalarTypes: ["int64", "int64", "int64", "int64"],
+    dtype: "int64",
+    build,
+  }, options);
 }
 
 /**

@@ -6,6 +6,11 @@
 
 import { describeValue } from "../ffi/describe_value.ts";
 
+/** The class of an innermost stride: a repeated element, dense, or any stride. */
+export function strideClass(stride: number): string {
+  return stride === 0 ? "0" : stride === 1 ? "1" : "s";
+}
+
 /** The extents of a tensor, outermost first. */
 export type Shape = readonly number[];
 

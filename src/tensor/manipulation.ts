@@ -7,15 +7,9 @@
 import { requireInteger, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DType, ElementOf } from "../memory/dtype.ts";
-import {
-  applyExpression,
-  commonContext,
-  commonType,
-  copyOf,
-  newTensor,
-  requireStored,
-  type TensorOptions,
-} from "./apply.ts";
+import { applyExpression, copyOf } from "./elementwise_kernel.ts";
+import { commonContext, commonType, requireStored, type TensorOptions } from "./kit/checks.ts";
+import { newTensor } from "./kit/kernel_call.ts";
 import {
   arange,
   CREATION_NAMES,
@@ -380,9 +374,9 @@ function triangle(
     const zero = castNode({ kind: "name", name: "0.0f", dtype: "float32" }, dtype);
     return { kind: "select", dtype, condition, operands: [element!, zero] };
   };
-  const types = [dtype, "int64", "int64", "int64"] as const;
+  const scalarTypes = [dtype, "int64", "int64", "int64"] as const;
   const operands = [x, rows as Tensor, columns as Tensor, k];
-  return applyExpression(action, action, operands, types, dtype, build, options);
+  return applyExpression({ action, key: action, operands, scalarTypes, dtype, build }, options);
 }
 
 /**

@@ -14,7 +14,7 @@
  * @module
  */
 
-import { dense } from "./apply.ts";
+import { dense } from "./elementwise_kernel.ts";
 import * as elementwise from "./elementwise.ts";
 import { matmul } from "./matmul/matmul.ts";
 import * as reductions from "./reductions.ts";
@@ -23,7 +23,7 @@ import { provideOperations } from "./tensor.ts";
 provideOperations({ ...elementwise, ...reductions, dense, matmul });
 
 export { type ElementValue, type Nested, Tensor } from "./tensor.ts";
-export type { Operand, TensorOptions } from "./apply.ts";
+export type { Operand, TensorOptions } from "./kit/checks.ts";
 export type { Shape, Slice } from "./layout.ts";
 export type { Absorbed, FirstAbove, FloatResult, Promote, SumResult } from "./promotion.ts";
 export {

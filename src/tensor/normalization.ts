@@ -7,7 +7,7 @@
 import { requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DType } from "../memory/dtype.ts";
-import { requireDType, type TensorOptions } from "./apply.ts";
+import { requireDType, type TensorOptions } from "./kit/checks.ts";
 import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
 import { shapeText } from "./layout.ts";
 import { reduceExpression } from "./reductions.ts";
@@ -254,7 +254,7 @@ function gradients(
     const dtype = options.weight?.dtype ?? x.dtype;
     const axis = [...x.shape.keys()].slice(0, -1);
     const reduction = { action, dtype, stage, identity: true };
-    return reduceExpression(reduction, from, [], operand, { ...place, axis });
+    return reduceExpression(reduction, { value: operand, tensors: from }, { ...place, axis });
   };
   const dWeight = over(product, operands);
   return scope.keep({ dx: dx!, dWeight, dBias: isCentred ? over(outer, [dy]) : undefined });

@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { Scalar } from "./kit/kernel_call.ts";
 import { refuseOption, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { type DType, typedArrayOver } from "../memory/dtype.ts";
@@ -70,14 +71,14 @@ function requireNumbers(
   return refuseOption(TypeError, action, "dtype", DTYPES_OF_RANDOM.join(", "), dtype);
 }
 
-/** A tensor of a function of the position, seed, stream and two numbers. */
+/** A tensor of a function of the position, seed, stream and two numbers; a third may be a limit. */
 function random<D extends DType>(
   action: string,
   name: string,
   shape: Shape,
   options: RandomOptions<D>,
-  finish: (value: ExpressionNode) => ExpressionNode,
-  numbers: readonly number[],
+  finish: (value: ExpressionNode, limit?: ExpressionNode) => ExpressionNode,
+  numbers: readonly Scalar[],
 ): Tensor<D> {
   const { seed } = options;
   if (seed === undefined && common === undefined) {
@@ -85,15 +86,23 @@ function random<D extends DType>(
   }
   const key = seed === undefined ? common!.seed : requireSeed(seed, action);
   const stream = seed === undefined ? common!.calls++ : 0n;
-  const scalar = (index: number): ExpressionNode => ({
-    kind: "scalar",
-    index,
-    dtype: index < 2 ? "uint64" : "float64",
-  });
-  const operands = [positionNode, ...[0, 1, 2, 3].map(scalar)];
-  const root = () => finish({ kind: "call", name, dtype: "float64", operands });
-  return generated(action, shape, options, root, name, [key, stream, ...numbers], "random");
+  const scalars: Scalar[] = [
+    ...[key, stream].map((value) => ({ dtype: "uint64", value }) as const),
+    ...numbers,
+  ];
+  const root = () => {
+    const nodes = scalars.map(({ dtype }, index): ExpressionNode => ({
+      kind: "scalar",
+      index,
+      dtype,
+    }));
+    const operands = [positionNode, ...nodes.slice(0, 4)];
+    return finish({ kind: "call", name, dtype: "float64", operands }, nodes[4]);
+  };
+  return generated({ action, key: name, root, scalars, shape, template: "random" }, options);
 }
+
+const double = (value: number): Scalar => ({ dtype: "float64", value });
 
 /** The largest element below a number. */
 function elementBelow(limit: number, dtype: DType): number {
@@ -142,10 +151,10 @@ export function uniform<D extends DType = "float32">(
   if (!(low <= below)) {
     refuseOption(RangeError, action, "high", `above low, which is ${low}, in ${dtype}`, high);
   }
-  const limit: ExpressionNode = { kind: "scalar", index: 4, dtype };
-  const finish = (value: ExpressionNode) =>
-    operationNode("minimum", [castNode(value, dtype), limit], dtype);
-  return random(action, "uniform_at", shape, options, finish, [low, high - low, below]);
+  const finish = (value: ExpressionNode, limit?: ExpressionNode) =>
+    operationNode("minimum", [castNode(value, dtype), limit!], dtype);
+  const numbers = [double(low), double(high - low), { dtype, value: below }];
+  return random(action, "uniform_at", shape, options, finish, numbers);
 }
 
 /**
@@ -167,5 +176,5 @@ export function normal<D extends DType = "float32">(
   const dtype = requireNumbers(action, options, { mean, deviation });
   if (deviation < 0) refuseOption(RangeError, action, "deviation", "at least 0", deviation);
   const finish = (value: ExpressionNode) => castNode(value, dtype);
-  return random(action, "normal_at", shape, options, finish, [mean, deviation]);
+  return random(action, "normal_at", shape, options, finish, [double(mean), double(deviation)]);
 }

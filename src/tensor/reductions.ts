@@ -7,10 +7,11 @@
 import { requireObject, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { type DType, isDType, isFloatDType } from "../memory/dtype.ts";
-import { requireTensor, type TensorOptions } from "./apply.ts";
+import { requireTensor, type TensorOptions } from "./kit/checks.ts";
 import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
 import { broadcastShapes, requireAxes, requireAxis, type Shape, sizeOf } from "./layout.ts";
 import { type FloatResult, floatResult, type SumResult, sumResult } from "./promotion.ts";
+import type { Scalar } from "./kit/kernel_call.ts";
 import { meanNode, mergedNode, type RowStage, runColumns, runRows } from "./rows.ts";
 import { TensorScope } from "./scope.ts";
 import { type Tensor, tracedOf } from "./tensor.ts";
@@ -43,12 +44,19 @@ const MIN_COLUMNS = 16;
 const accumulated = (dtype: DType): DType =>
   isFloatDType(dtype) && dtype !== "float64" ? "float32" : dtype;
 
+/** The expression to reduce, and its operands. */
+export interface ReducedExpression {
+  readonly value: ExpressionNode;
+  /** The expression's inputs, in order. */
+  readonly tensors: readonly Tensor[];
+  /** The expression's numbers, in order. */
+  readonly scalars?: readonly Scalar[];
+}
+
 /** Reduces an expression over broadcast operands. */
 export function reduceExpression(
   { action, dtype, stage, identity }: Reduction,
-  tensors: readonly Tensor[],
-  scalars: readonly (number | bigint | boolean)[],
-  value: ExpressionNode,
+  { value, tensors, scalars = [] }: ReducedExpression,
   { axis, keepDims = false, ...options }: ReduceOptions,
 ): Tensor {
   using scope = new TensorScope();
@@ -67,14 +75,9 @@ export function reduceExpression(
   const isRow = isGroup && first + axes.length === rank;
   const isPlain = !own.reducer.startsWith("Arg");
   if (isGroup && !isRow && behind >= MIN_COLUMNS && isPlain) {
+    const split = [first, axes.length] as const;
     const result = runColumns(
-      action,
-      own,
-      dtype,
-      tensors,
-      scalars,
-      shape,
-      [first, axes.length],
+      { action, stage: own, dtype, tensors, scalars, shape, split },
       options,
     );
     return scope.keep(result.reshape(target));
@@ -87,8 +90,14 @@ export function reduceExpression(
     dtype: own.finish?.dtype ?? (isPlain ? own.value.dtype : "int64"),
   };
   const program = { stages: [own], elements: [], results: [{ value: resultNode, dtype }] };
-  const rows = order.map((at) => shape[at]!);
-  const [result] = runRows(action, program, views, scalars, rows, axes.length, options);
+  const [result] = runRows({
+    action,
+    program,
+    tensors: views,
+    scalars,
+    shape: order.map((at) => shape[at]!),
+    rowRank: axes.length,
+  }, options);
   return scope.keep(result!.reshape(target));
 }
 
@@ -112,7 +121,7 @@ function reduce(reduction: Reduction, x: Tensor, options: ReduceOptions): Tensor
   const traced = tracedOf(x);
   if (traced !== undefined) return traced.tracer.reduction(x, reduction, options);
   const input: ExpressionNode = { kind: "input", index: 0, dtype: x.dtype };
-  return reduceExpression(reduction, [x], [], input, options);
+  return reduceExpression(reduction, { value: input, tensors: [x] }, options);
 }
 
 const NUMERIC = "numbers, not 8-bit floats";
@@ -272,7 +281,11 @@ function spread<D extends DType>(
   try {
     const difference = operationNode("subtract", [input(0, x.dtype), input(1, type)], type);
     const reduction = averaging(action, dtype, "SquareSum", correction, root);
-    return reduceExpression(reduction, [x as Tensor, centre], [], difference, options) as
+    return reduceExpression(
+      reduction,
+      { value: difference, tensors: [x as Tensor, centre] },
+      options,
+    ) as
       & Tensor
       & Tensor<MeanResult<D>>;
   } finally {

@@ -4,14 +4,9 @@
  * @module
  */
 
-import {
-  commonContext,
-  newTensor,
-  requireDType,
-  requireTensor,
-  runMap,
-  type TensorOptions,
-} from "./apply.ts";
+import { commonContext, requireDType, requireTensor, type TensorOptions } from "./kit/checks.ts";
+import { newTensor } from "./kit/kernel_call.ts";
+import { runMap } from "./elementwise_kernel.ts";
 import {
   castNode,
   type ExpressionNode,
@@ -128,19 +123,19 @@ function runSteps(
       const reduction = { action, dtype, stage, identity: true };
       const value = resolved(own.value, names);
       const reduceOptions = { ...options, axis, keepDims: true };
-      const result = reduceExpression(reduction, all, [], value, reduceOptions);
+      const result = reduceExpression(reduction, { value, tensors: all }, reduceOptions);
       names.set(own.name, { kind: "input", index: all.push(result) - 1, dtype });
       if (keeps !== undefined) names.set(keptName(keeps), value);
     }
-    const types = all.map((tensor) => tensor.dtype);
     const output = (
       { value, dtype }: RowProgram["elements"][number],
       target: Shape,
       operands: readonly Tensor[],
     ) => {
       const root = resolved(value, names);
-      const key = `steps ${keyOf(root)} ${types}`;
-      return runMap(action, key, () => root, operands, [], target, dtype, options);
+      const key = `steps ${keyOf(root)}`;
+      const call = { action, key, root: () => root, tensors: operands, shape: target, dtype };
+      return runMap(call, options);
     };
     // Results of rows have no dimension along the axis, and use the stages only.
     const outer = shape.toSpliced(axis, 1);
@@ -196,11 +191,17 @@ export function runAlong(
     return scope.keep(runSteps(action, program, tensors, shape, axis, place));
   }
   if (axis === shape.length - 1) {
-    return scope.keep(runRows(action, program, tensors, [], shape, 1, place));
+    return scope.keep(runRows({ action, program, tensors, shape, rowRank: 1 }, place));
   }
   const order = [...shape.keys()].filter((at) => at !== axis).concat(axis);
   const views = tensors.map((tensor) => tensor.broadcastTo(shape).permute(order));
-  const outputs = runRows(action, program, views, [], [...outer, shape[axis]!], 1, place);
+  const outputs = runRows({
+    action,
+    program,
+    tensors: views,
+    shape: [...outer, shape[axis]!],
+    rowRank: 1,
+  }, place);
   const inverse = order.map((_, at) => order.indexOf(at));
   return scope.keep(
     outputs.map((output, k) => k >= elements.length ? output : output.permute(inverse)),

@@ -5,20 +5,10 @@
  */
 
 import { streamFor } from "../memory/buffer_copy.ts";
-import { cTypeOf, type DType } from "../memory/dtype.ts";
-import {
-  commonContext,
-  enqueueKernel,
-  MAX_PARAMETERS,
-  newTensor,
-  requireParameters,
-  strideClass,
-  type TensorOptions,
-  withDense,
-} from "./apply.ts";
-import type { KernelArgument } from "../launch/signature/signature_types.ts";
+import type { DType } from "../memory/dtype.ts";
 import { DeviceWork } from "./device_work.ts";
-import { type KernelForm, kernelName, type KernelText } from "./expression/kernel_text.ts";
+import { withDense } from "./elementwise_kernel.ts";
+import type { KernelForm } from "./expression/kernel_text.ts";
 import {
   castNode,
   dtypesIn,
@@ -31,8 +21,28 @@ import {
   storeText,
 } from "./expression/node.ts";
 import { valueType } from "./expression/operations.ts";
-import { broadcastStrides, mergeDimensions, type Shape, sizeOf, type Space } from "./layout.ts";
-import { storageOf, type Tensor } from "./tensor.ts";
+import { commonContext, type TensorOptions } from "./kit/checks.ts";
+import {
+  callKernel,
+  countParameters,
+  type KernelCode,
+  MAX_PARAMETERS,
+  newTensor,
+  numbered,
+  requireParameters,
+  type Scalar,
+} from "./kit/kernel_call.ts";
+import { addSpace, spaceText } from "./kit/space.ts";
+import {
+  broadcastStrides,
+  mergeDimensions,
+  type Shape,
+  sizeOf,
+  type Space,
+  strideClass,
+} from "./layout.ts";
+import { refuseCapture } from "./operation/reports.ts";
+import type { Tensor } from "./tensor.ts";
 
 /** The reducers of `reduce.cuh`; `SquareSum` adds up the squares of values, which may be out of range. */
 export type Reducer =
@@ -198,55 +208,41 @@ function pickText(pick: RowPick, load: (index: number) => string, threads: numbe
     ...writer.lines,
     `const i64 at_${name} = ${text};`,
     `const bool has_${name} = at_${name} >= 0 && at_${name} < width;`,
-    `if (!has_${name} && is_first_of_row<${threads}>()) report(faults, fault, at_${name});`,
+    `if (!has_${name} && is_first_of_row<${threads}>()) report(faults, operation, at_${name});`,
     `const auto ${name} = [=] { const i64 i = has_${name} ? at_${name} : 0; return load(${
       load(index)
     }); };`,
   ];
 }
 
-const axesOf = (rank: number) => Array.from({ length: rank }, (_, axis) => axis);
-
-/** The parameters of the space of rows, or of everything around columns. */
-function spaceParameters(rank: number, operands: readonly number[]): string[] {
+/** C++ of the space of rows. Its last dimension is a single element, because locate() takes rows. */
+function rowSpaceText(rank: number, operands: number): string[] {
   return [
-    ...axesOf(rank).map((axis) => `long long d${axis}`),
-    ...axesOf(rank).flatMap((axis) => operands.map((k) => `long long s${axis}_${k}`)),
-  ];
-}
-
-/** C++ of that space. Its last dimension is a single element, because locate() takes rows. */
-function spaceText(rank: number, operands: readonly number[]): string[] {
-  return [
-    `  Space<${rank + 1}, ${Math.max(1, operands.length)}> space{};`,
+    `  Space<${rank + 1}, ${Math.max(1, operands)}> space{};`,
     `  space.size[${rank}] = 1;`,
-    ...axesOf(rank).map((axis) => `  space.size[${axis}] = d${axis};`),
-    ...axesOf(rank).flatMap((axis) =>
-      operands.map((k) => `  space.stride[${axis}][${k}] = s${axis}_${k};`)
-    ),
+    ...spaceText(rank, operands),
   ];
 }
 
-const spaceArguments = ({ shape, strides }: Space): number[] => [
-  ...shape,
-  ...shape.flatMap((_, axis) => strides.map((own) => own[axis]!)),
-];
+/** How operands lie in a space around rows or columns. */
+interface OperandLayout {
+  /** The number of operands. */
+  readonly inputs: number;
+  /** The number of dimensions of the space. */
+  readonly rank: number;
+  /** The classes of the operands' innermost strides. */
+  readonly kinds: string;
+}
 
 /** Composes the kernel of a row program. */
-function rowsText(
-  action: string,
+function rowsCode(
   program: RowProgram,
-  inputs: readonly DType[],
-  rank: number,
-  kinds: string,
+  { inputs, rank, kinds }: OperandLayout,
   threads: number,
-): KernelText {
+): KernelCode {
   const { pick, stages, elements, results } = program;
-  const roots = rootsOf(program);
   const load = (k: number) => inputText(k, kinds[k]!);
-  const outputs = [...elements, ...results];
-  const count = Math.max(1, inputs.length);
-  const operands = inputs.map((_, k) => k);
+  const operands = Array.from({ length: inputs }, (_, k) => k);
   const step = (k: number) =>
     kinds[k] === "0" ? "" : kinds[k] === "1" ? " + begin" : ` + begin * t${k}`;
   const writer = new ExpressionWriter(load);
@@ -265,26 +261,15 @@ function rowsText(
     ];
   });
   return {
-    name: kernelName(action),
     template: "reduce",
-    dtypes: new Set([...dtypesIn(...roots), ...inputs, ...outputs.map(({ dtype }) => dtype)]),
-    parameters: [
-      ...inputs.map((type, k) => `const ${cTypeOf(type)}* x${k}`),
-      ...outputs.map(({ dtype }, k) => `${cTypeOf(dtype)}* y${k}`),
-      ...operands.map((k) => `long long o${k}`),
-      ...scalarTypesIn(...roots).map((type, index) => `${valueType(type)} c${index}`),
-      ...operands.flatMap((k) => kinds[k] === "s" ? [`long long t${k}`] : []),
-      ...["rows", "width", "length", "segments", "per_block"].map((name) => `long long ${name}`),
-      ...spaceParameters(rank, operands),
-      ...(pick === undefined ? [] : ["long long* faults", "long long fault"]),
-    ],
+    dtypes: dtypesIn(...rootsOf(program)),
     body: [
-      ...spaceText(rank, operands),
+      ...rowSpaceText(rank, inputs),
       `  for_each_row<${threads}>(rows * segments, per_block, [=](i64 job) {`,
       "    const i64 row = segments == 1 ? job : job / segments;",
       "    const i64 begin = (job - row * segments) * length;",
       "    const i64 columns = width - begin < length ? width - begin : length;",
-      `    i64 at[${count}];`,
+      `    i64 at[${Math.max(1, inputs)}];`,
       "    space.locate(row, at);",
       ...operands.map((k) => `    const auto* const p${k} = x${k} + o${k} + at[${k}]${step(k)};`),
       ...(pick === undefined ? [] : pickText(pick, load, threads)).map((line) => `    ${line}`),
@@ -332,64 +317,47 @@ function segmentsOf(jobs: number, steps: number, stepSize: number, form: KernelF
   return Math.max(1, Math.ceil(steps / length));
 }
 
+/** A program over rows, and what it runs on. */
+export interface RowsCall {
+  readonly action: string;
+  readonly program: RowProgram;
+  /** The expressions' inputs, in order. */
+  readonly tensors: readonly Tensor[];
+  /** The expressions' numbers, in order. */
+  readonly scalars?: readonly Scalar[];
+  /** The common shape of the operands. */
+  readonly shape: Shape;
+  /** The number of trailing dimensions that form a row. */
+  readonly rowRank: number;
+}
+
 /**
  * Runs a program over the rows of broadcast operands.
  *
- * @param rowRank The number of trailing dimensions that form a row.
  * @returns The tensors of the program's elements, then those of its results.
  */
-export function runRows(
-  action: string,
-  program: RowProgram,
-  tensors: readonly Tensor[],
-  scalars: readonly (number | bigint | boolean)[],
-  shape: Shape,
-  rowRank: number,
-  options: TensorOptions = {},
-): Tensor[] {
+export function runRows(call: RowsCall, options: TensorOptions = {}): Tensor[] {
+  const { action, program, tensors, scalars = [], shape, rowRank } = call;
+  // Before the results take memory.
+  if (program.pick !== undefined) refuseCapture(action);
   const context = commonContext(action, tensors);
   const stream = streamFor(context, options.stream);
   const work = DeviceWork.of(context);
   const { outer, inner } = rowSpace(tensors, shape, rowRank);
+  const outerShape = shape.slice(0, shape.length - rowRank);
   const width = sizeOf(shape.slice(shape.length - rowRank));
-  const rows = sizeOf(shape.slice(0, shape.length - rowRank));
+  const rows = sizeOf(outerShape);
   const kinds = inner.strides.map(([stride]) => strideClass(width === 1 ? 1 : stride!)).join("");
   const rank = outer.shape.length;
-  const parameters = 2 * tensors.length + kinds.replaceAll(/[^s]/g, "").length + scalars.length +
-    rank * (1 + tensors.length) + program.elements.length + program.results.length + 5 +
-    (program.pick !== undefined || program.stages.some(({ reducer }) => isPlace(reducer)) ? 2 : 0);
-  const isReducible = rank > 1 || kinds.includes("s");
-  // The operands' rows do not have a common stride, or need too many parameters.
-  if (inner.shape.length > 1 || (parameters > MAX_PARAMETERS && isReducible)) {
-    return withDense(
-      action,
-      tensors,
-      shape,
-      stream,
-      (copies) => runRows(action, program, copies, scalars, shape, rowRank, options),
-    );
-  }
-  requireParameters(action, parameters, tensors.length, scalars.length);
   const [only] = program.stages;
   const isSplittable = program.pick === undefined && program.stages.length === 1 &&
     program.elements.length === 0 &&
     program.results.length === 1;
   const segments = isSplittable ? segmentsOf(rows, width, 1, work.form) : 1;
-  const outerShape = shape.slice(0, shape.length - rowRank);
   const partial: RowProgram = segments === 1 ? program : partialProgram(only!);
   // The block form has one thread, and a row of one element any stride: no kernel for each.
   const isShort = width <= WARP_COLUMNS && segments === 1;
   const threads = work.form === "block" || isShort ? 32 : BLOCK;
-  const outputs = [
-    ...partial.elements.map(({ dtype }) => newTensor(context, dtype, shape, stream)),
-    ...partial.results.map(({ dtype }) =>
-      newTensor(context, dtype, segments === 1 ? outerShape : [...outerShape, segments], stream)
-    ),
-  ];
-  if (rows === 0) return outputs;
-  const types = tensors.map(({ dtype }) => dtype);
-  const key = `rows ${keyOfProgram(partial)} ${types} ${rank} ${kinds} ${threads}`;
-  const kernel = work.kernel(key, () => rowsText(action, partial, types, rank, kinds, threads));
   const length = Math.ceil(width / segments);
   const jobs = rows * segments;
   const perBlock = work.form === "block"
@@ -397,38 +365,54 @@ export function runRows(
     : threads === 32
     ? BLOCK / 32
     : 1;
-  const grid = Math.min(Math.ceil(jobs / perBlock), work.form === "block" ? Infinity : 2 ** 20);
-  const block = work.form === "block" ? 1 : BLOCK;
-  const fixed: KernelArgument[] = [
-    ...tensors.map((it) => storageOf(it).buffer),
-    ...outputs.map((it) => storageOf(it).buffer),
-    ...tensors.map(({ offset }) => offset),
-    ...scalars as number[],
-    ...inner.strides.flatMap(([stride], k) => kinds[k] === "s" ? [stride!] : []),
-    ...[rows, width, length, segments, perBlock],
-    ...spaceArguments(outer),
-  ];
-  const { pick } = program;
-  const launchArguments = pick === undefined ? fixed : () => {
-    const { report, words } = work.reports.open(pick.error, stream);
-    return { report, values: [...fixed, words, 1] };
+  const numbers: Record<string, number> = numbered("o", tensors.map(({ offset }) => offset));
+  inner.strides.forEach(([stride], k) => {
+    if (kinds[k] === "s") numbers[`t${k}`] = stride!;
+  });
+  Object.assign(numbers, { rows, width, length, segments, per_block: perBlock });
+  addSpace(numbers, outer);
+  const parameters = {
+    inputs: numbered("x", tensors),
+    scalars: numbered("c", scalars),
+    numbers,
+    error: program.pick?.error,
   };
-  enqueueKernel(kernel, tensors, outputs, stream, { grid, block }, launchArguments);
-  if (segments === 1) return outputs;
+  const outputs = [...partial.elements, ...partial.results];
+  const isReducible = rank > 1 || kinds.includes("s");
+  const hasTooMany = countParameters(parameters) + outputs.length > MAX_PARAMETERS;
+  // The operands' rows do not have a common stride, or need too many parameters.
+  if (inner.shape.length > 1 || (hasTooMany && isReducible)) {
+    const run = (copies: readonly Tensor[]) => runRows({ ...call, tensors: copies }, options);
+    return withDense(action, tensors, shape, stream, run);
+  }
+  requireParameters(action, parameters, outputs.length);
+  const resultShape = segments === 1 ? outerShape : [...outerShape, segments];
+  const made = outputs.map(({ dtype }, k) =>
+    newTensor(context, dtype, k < partial.elements.length ? shape : resultShape, stream)
+  );
+  if (rows === 0) return made;
+  callKernel({
+    ...parameters,
+    results: numbered("y", made),
+    action,
+    key: `rows ${keyOfProgram(partial)} ${rank} ${kinds} ${threads}`,
+    code: () => rowsCode(partial, { inputs: tensors.length, rank, kinds }, threads),
+    size: {
+      grid: Math.min(Math.ceil(jobs / perBlock), work.form === "block" ? Infinity : 2 ** 20),
+      block: work.form === "block" ? 1 : BLOCK,
+    },
+  }, stream);
+  if (segments === 1) return made;
   const [result] = program.results;
   const merging = mergingProgram(only!, result!, width);
-  const [merged] = runRows(
+  const [merged] = runRows({
     action,
-    merging.program,
-    outputs,
-    merging.scalars,
-    [...outerShape, segments],
-    1,
-    {
-      stream,
-    },
-  );
-  for (const output of outputs) output.dispose();
+    ...merging,
+    tensors: made,
+    shape: [...outerShape, segments],
+    rowRank: 1,
+  }, { stream });
+  for (const output of made) output.dispose();
   return [merged!];
 }
 
@@ -455,7 +439,7 @@ function mergingProgram(
   stage: RowStage,
   result: RowProgram["results"][number],
   width: number,
-): { readonly program: RowProgram; readonly scalars: readonly bigint[] } {
+): { readonly program: RowProgram; readonly scalars: readonly Scalar[] } {
   const { reducer, value } = stage;
   const dtype = mergedType(reducer, value.dtype);
   // The parts are as long as the number of parts; the length of the row is passed.
@@ -479,19 +463,16 @@ function mergingProgram(
       elements: [],
       results: [result],
     },
-    scalars: usesWidth ? [BigInt(width)] : [],
+    scalars: usesWidth ? [{ dtype: "int64", value: BigInt(width) }] : [],
   };
 }
 
 /** Composes the kernel that reduces columns. */
-function columnsText(
-  action: string,
+function columnsCode(
   stage: RowStage,
   dtype: DType,
-  inputs: readonly DType[],
-  kinds: string,
-  rank: number,
-): KernelText {
+  { inputs, rank, kinds }: OperandLayout,
+): KernelCode {
   // Inputs are at p0[row * r0 + i].
   const load = (k: number) =>
     `p${k}[row * r${k}${kinds[k] === "0" ? "" : kinds[k] === "1" ? " + i" : ` + i * t${k}`}]`;
@@ -503,7 +484,7 @@ function columnsText(
   const done = stage.finish === undefined
     ? `static_cast<${valueType(dtype)}>(merged)`
     : final.value(stage.finish);
-  const operands = inputs.map((_, k) => k);
+  const operands = Array.from({ length: inputs }, (_, k) => k);
   const first = stage.reducer === "Product"
     ? "[=](i64) { return 1; }"
     : "[=](i64 column) { return f(begin, column); }";
@@ -512,26 +493,16 @@ function columnsText(
     : `reduce_columns<${stage.reducer}<${type}>>(begin, end, tile, columns, ${first}, f`;
   const merged = valueType(mergedType(stage.reducer, stage.value.dtype));
   return {
-    name: kernelName(action),
     template: "reduce",
-    dtypes: new Set([...dtypesIn(...roots), ...inputs, dtype]),
-    parameters: [
-      ...inputs.map((input, k) => `const ${cTypeOf(input)}* x${k}`),
-      `${cTypeOf(dtype)}* y`,
-      ...operands.map((k) => `long long o${k}`),
-      ...scalarTypesIn(...roots).map((scalar, index) => `${valueType(scalar)} c${index}`),
-      ...operands.flatMap((k) => [`long long r${k}`, `long long t${k}`]),
-      ...["width", "columns", "tiles", "length", "segments"].map((name) => `long long ${name}`),
-      ...spaceParameters(rank, operands),
-    ],
+    dtypes: dtypesIn(...roots),
     body: [
-      ...spaceText(rank, operands),
+      ...rowSpaceText(rank, inputs),
       "  const i64 tile = blockIdx.x % tiles;",
       "  const i64 segment = blockIdx.x / tiles % segments;",
       "  const i64 outer = blockIdx.x / tiles / segments;",
       "  const i64 begin = segment * length;",
       "  const i64 end = begin + length < width ? begin + length : width;",
-      `  i64 at[${Math.max(1, operands.length)}];`,
+      `  i64 at[${Math.max(1, inputs)}];`,
       "  space.locate(outer, at);",
       ...operands.map((k) => `  const auto* const p${k} = x${k} + o${k} + at[${k}];`),
       "  auto* const out = y + (outer * segments + segment) * columns;",
@@ -547,21 +518,25 @@ function columnsText(
   };
 }
 
-/**
- * Reduces the middle of a shape in three parts, the last of which runs along memory.
- *
- * @param split The numbers of dimensions of the outer and the reduced part.
- */
-export function runColumns(
-  action: string,
-  stage: RowStage,
-  dtype: DType,
-  tensors: readonly Tensor[],
-  scalars: readonly (number | bigint | boolean)[],
-  shape: Shape,
-  split: readonly [number, number],
-  options: TensorOptions = {},
-): Tensor {
+/** A reduction of columns, and what it runs on. */
+export interface ColumnsCall {
+  readonly action: string;
+  readonly stage: RowStage;
+  /** The element type of the result. */
+  readonly dtype: DType;
+  /** The expressions' inputs, in order. */
+  readonly tensors: readonly Tensor[];
+  /** The expressions' numbers, in order. */
+  readonly scalars?: readonly Scalar[];
+  /** The common shape of the operands. */
+  readonly shape: Shape;
+  /** The numbers of dimensions of the outer and the reduced part. */
+  readonly split: readonly [number, number];
+}
+
+/** Reduces the middle of a shape in three parts, the last of which runs along memory. */
+export function runColumns(call: ColumnsCall, options: TensorOptions = {}): Tensor {
+  const { action, stage, dtype, tensors, scalars = [], shape, split } = call;
   const context = commonContext(action, tensors);
   const stream = streamFor(context, options.stream);
   const work = DeviceWork.of(context);
@@ -574,26 +549,27 @@ export function runColumns(
     )
   );
   const rank = parts[0]!.shape.length;
-  const parameters = 4 * tensors.length + scalars.length + rank * (1 + tensors.length) + 6;
-  if (
-    parts.slice(1).some((part) => part.shape.length > 1) ||
-    (parameters > MAX_PARAMETERS && rank > 1)
-  ) {
-    return withDense(
-      action,
-      tensors,
-      shape,
-      stream,
-      (copies) => runColumns(action, stage, dtype, copies, scalars, shape, split, options),
-    );
-  }
-  requireParameters(action, parameters, tensors.length, scalars.length);
   const [outer, width, columns] = [0, 1, 2].map((part) =>
     sizeOf(shape.slice(bounds[part], bounds[part + 1]))
   ) as [number, number, number];
   const tiles = Math.ceil(columns / TILE[work.form]);
   const stepSize = Math.min(columns, TILE[work.form]);
   const segments = segmentsOf(outer * tiles, width, stepSize, work.form);
+  const numbers: Record<string, number> = numbered("o", tensors.map(({ offset }) => offset));
+  for (const k of tensors.keys()) {
+    numbers[`r${k}`] = parts[1]!.strides[k]![0]!;
+    numbers[`t${k}`] = parts[2]!.strides[k]![0]!;
+  }
+  const length = Math.ceil(width / segments);
+  Object.assign(numbers, { width, columns, tiles, length, segments });
+  addSpace(numbers, parts[0]!);
+  const parameters = { inputs: numbered("x", tensors), scalars: numbered("c", scalars), numbers };
+  const hasTooMany = countParameters(parameters) + 1 > MAX_PARAMETERS;
+  if (parts.slice(1).some((part) => part.shape.length > 1) || (hasTooMany && rank > 1)) {
+    const run = (copies: readonly Tensor[]) => runColumns({ ...call, tensors: copies }, options);
+    return withDense(action, tensors, shape, stream, run);
+  }
+  requireParameters(action, parameters, 1);
   const kept = [...shape.slice(0, split[0]), ...shape.slice(bounds[2])];
   const { finish: _, ...unfinished } = stage;
   const own = segments === 1 ? stage : unfinished;
@@ -602,35 +578,28 @@ export function runColumns(
   const result = newTensor(context, type, segments === 1 ? kept : partShape, stream);
   if (sizeOf(kept) === 0) return result;
   const kinds = parts[2]!.strides.map(([stride]) => strideClass(stride!)).join("");
-  const types = tensors.map((tensor) => tensor.dtype);
   const program = { stages: [own], elements: [], results: [] };
-  const key = `columns ${keyOfProgram(program)} ${type} ${types} ${kinds} ${rank}`;
-  const kernel = work.kernel(key, () => columnsText(action, own, type, types, kinds, rank));
-  const grid = outer * tiles * segments;
-  const block = work.form === "block" ? 1 : BLOCK;
-  enqueueKernel(kernel, tensors, [result], stream, { grid, block }, [
-    ...tensors.map((it) => storageOf(it).buffer),
-    storageOf(result).buffer,
-    ...tensors.map(({ offset }) => offset),
-    ...scalars as number[],
-    ...tensors.flatMap((_, k) => parts.slice(1).map(({ strides }) => strides[k]![0]!)),
-    ...[width, columns, tiles, Math.ceil(width / segments), segments],
-    ...spaceArguments(parts[0]!),
-  ]);
+  callKernel({
+    ...parameters,
+    results: { y: result },
+    action,
+    key: `columns ${keyOfProgram(program)} ${kinds} ${rank}`,
+    code: () => columnsCode(own, type, { inputs: tensors.length, rank, kinds }),
+    size: { grid: outer * tiles * segments, block: work.form === "block" ? 1 : BLOCK },
+  }, stream);
   if (segments === 1) return result;
   const { reducer, value } = stage;
   const merging = mergingProgram(stage, { value: mergedNode(reducer, value.dtype), dtype }, width);
   try {
-    return runColumns(
+    return runColumns({
       action,
-      merging.program.stages[0]!,
+      stage: merging.program.stages[0]!,
       dtype,
-      [result],
-      merging.scalars,
-      partShape,
-      [split[0], 1],
-      { stream },
-    );
+      tensors: [result],
+      scalars: merging.scalars,
+      shape: partShape,
+      split: [split[0], 1],
+    }, { stream });
   } finally {
     result.dispose();
   }

@@ -7,7 +7,8 @@
 import { requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DType } from "../memory/dtype.ts";
-import { copyOf, requireDType, type TensorOptions } from "./apply.ts";
+import { copyOf } from "./elementwise_kernel.ts";
+import { requireDType, type TensorOptions } from "./kit/checks.ts";
 import { DeviceWork } from "./device_work.ts";
 import type { ExpressionNode } from "./expression/node.ts";
 import { requireAxis, shapeText } from "./layout.ts";
@@ -283,7 +284,13 @@ export function crossEntropy<D extends DType>(
   const dtype = reduction === "none" ? x.dtype : nodes.type;
   const program = { pick, stages, elements: [], results: [{ value, dtype }] };
   const place = options.stream === undefined ? {} : { stream: options.stream };
-  const [losses] = runRows(action, program, [x, labelColumn], [], x.shape, 1, place);
+  const [losses] = runRows({
+    action,
+    program,
+    tensors: [x, labelColumn],
+    shape: x.shape,
+    rowRank: 1,
+  }, place);
   const result = reduction === "none"
     ? losses!
     : reduction === "mean"
@@ -354,6 +361,10 @@ export function crossEntropyBackward<D extends DType>(
   const factor = (isNumber ? dy : 1) / (reduction === "mean" ? rows : 1);
   const program = { pick, stages, elements: [{ value, dtype: x.dtype }], results: [] };
   const place = options.stream === undefined ? {} : { stream: options.stream };
-  const [result] = runRows(action, program, tensors, [factor], x.shape, 1, place);
+  const scalars = [{ dtype: nodes.type, value: factor }];
+  const [result] = runRows(
+    { action, program, tensors, scalars, shape: x.shape, rowRank: 1 },
+    place,
+  );
   return scope.keep(result) as Tensor as Tensor<D>;
 }

@@ -8,18 +8,9 @@ import { requireInteger, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { bytesPerElement, cTypeOf, type DType } from "../memory/dtype.ts";
-import {
-  applyExpression,
-  applyOperation,
-  CHUNK,
-  commonContext,
-  commonType,
-  copyOf,
-  dense,
-  newTensor,
-  requireStored,
-  type TensorOptions,
-} from "./apply.ts";
+import { applyExpression, applyOperation, copyOf, dense } from "./elementwise_kernel.ts";
+import { CHUNK, newTensor } from "./kit/kernel_call.ts";
+import { commonContext, commonType, requireStored, type TensorOptions } from "./kit/checks.ts";
 import { arange, ones, zeros } from "./creation.ts";
 import { type ExpressionNode, operationNode } from "./expression/node.ts";
 import { valueType } from "./expression/operations.ts";
@@ -307,8 +298,14 @@ export async function unique<D extends DType>(
     const isNumber = operationNode("equal", [a!, a!], whole.dtype);
     return operationNode("logicalAnd", [differ, isNumber], "bool");
   };
-  const all = { ...options, out: changes };
-  applyExpression("unique", "changes", [previous, next], [], "bool", build, all);
+  applyExpression({
+    action: "unique",
+    key: "changes",
+    operands: [previous, next],
+    scalarTypes: [],
+    dtype: "bool",
+    build,
+  }, { ...options, out: changes });
   using places = await positionsOf(flags, options);
   return take(sorted, places, options) as Tensor as Tensor<D>;
 }

@@ -4,11 +4,10 @@
  * @module
  */
 
-import { cTypeOf, type DType } from "../memory/dtype.ts";
-import { isCapturing } from "../stream/running_captures.ts";
+import { cTypeOf } from "../memory/dtype.ts";
 import type { Stream } from "../stream/stream.ts";
-import { CHUNK, enqueueKernel, gridFor } from "./apply.ts";
-import { kernelName, type KernelText } from "./expression/kernel_text.ts";
+import { callKernel, CHUNK, type LaunchSize, launchSizeOf } from "./kit/kernel_call.ts";
+import type { KernelText } from "./expression/kernel_text.ts";
 import { storageOf, type Tensor } from "./tensor.ts";
 
 /** A kernel and its arguments. */
@@ -30,56 +29,43 @@ export interface TemplateCall {
   readonly size: number;
   readonly chunk?: number;
   /** The grid, where the kernel does not call `map()` or its like. */
-  readonly grid?: ReturnType<typeof gridFor>;
+  readonly grid?: LaunchSize;
   /** The error for a value that the body reports through `faults` and `operation`. */
   readonly error?: (value: bigint) => Error;
 }
 
 /** Runs a kernel on a stream. The body also has `size` and `chunk`. */
 export function runTemplate(call: TemplateCall, stream: Stream): void {
-  const { action, template, inputs, results, numbers, body, size, chunk = CHUNK, error } = call;
-  const { definitions = "", vectors } = call;
-  const entries = [...Object.entries(inputs), ...Object.entries(results)];
-  const tensors = entries.map(([, tensor]) => tensor);
-  const written = Object.values(results);
-  const { work } = storageOf(written[0]!);
-  if (error !== undefined && isCapturing()) {
-    throw new TypeError(
-      `Cannot capture ${action} as its positions are checked, and errors of graphs are not reported`,
+  const { action, template, vectors, definitions = "", body, size, chunk = CHUNK, error } = call;
+  const pointers: string[] = [];
+  const offsets: Record<string, number> = {};
+  const buffersOf = (tensors: Readonly<Record<string, Tensor>>, qualifier: string) =>
+    Object.fromEntries(
+      Object.entries(tensors).map(([name, tensor]) => {
+        const [buffer, offset] = [`${name}_buffer`, `${name}_offset`];
+        pointers.push(
+          `  ${qualifier}${cTypeOf(tensor.dtype)}* const ${name} = ${buffer} + ${offset};`,
+        );
+        offsets[offset] = tensor.offset;
+        return [buffer, tensor];
+      }),
     );
-  }
-  const dtypes = tensors.map(({ dtype }) => dtype);
-  const isRead = (name: string) => name in inputs;
-  const type = (name: string, dtype: DType) => `${isRead(name) ? "const " : ""}${cTypeOf(dtype)}*`;
-  const kernel = work.kernel(`${action} ${vectors} ${dtypes} ${definitions}${body}`, () => ({
-    name: kernelName(action),
-    template,
-    ...(vectors === undefined ? {} : { vectors }),
-    dtypes: new Set(dtypes),
-    parameters: [
-      ...entries.map(([name, { dtype }]) => `${type(name, dtype)} ${name}_buffer`),
-      ...entries.map(([name]) => `long long ${name}_offset`),
-      ...Object.keys({ ...numbers, size, chunk }).map((name) => `long long ${name}`),
-      ...(error === undefined ? [] : ["long long operation", "long long* faults"]),
-    ],
-    definitions,
-    body: [
-      ...entries.map(([name, { dtype }]) =>
-        `  ${type(name, dtype)} const ${name} = ${name}_buffer + ${name}_offset;`
-      ),
-      body,
-    ].join("\n"),
-  }));
-  const fixed = [
-    ...tensors.map((tensor) => storageOf(tensor).buffer),
-    ...tensors.map(({ offset }) => offset),
-    ...Object.values({ ...numbers, size, chunk }),
-  ];
-  const grid = call.grid ?? gridFor(work, size, chunk);
-  const launchArguments = error === undefined ? fixed : () => {
-    const { report, words } = work.reports.open(error, stream);
-    return { report, values: [...fixed, 1, words] };
-  };
-  // The results are inputs, too: a template need not write all elements.
-  enqueueKernel(kernel, tensors, written, stream, grid, launchArguments);
+  callKernel({
+    action,
+    key: `${action} ${vectors} ${definitions}${body}`,
+    inputs: buffersOf(call.inputs, "const "),
+    results: buffersOf(call.results, ""),
+    // A template need not write all elements.
+    keepsElements: true,
+    numbers: { ...offsets, ...call.numbers, size, chunk },
+    error,
+    code: () => ({
+      template,
+      ...(vectors === undefined ? {} : { vectors }),
+      definitions,
+      body: [...pointers, body].join("\n"),
+    }),
+    size: call.grid ??
+      launchSizeOf(storageOf(Object.values(call.results)[0]!).work, size, chunk),
+  }, stream);
 }

@@ -11,7 +11,8 @@ import type { DeviceBuffer } from "../memory/device_buffer.ts";
 import type { DType, TypedArrayOf } from "../memory/dtype.ts";
 import { widenToFloat32 } from "../memory/element_bits.ts";
 import { isCapturing } from "../stream/running_captures.ts";
-import type { dense, Operand } from "./apply.ts";
+import type { dense } from "./elementwise_kernel.ts";
+import type { Operand } from "./kit/checks.ts";
 import { arrayText } from "./array_text.ts";
 import type * as elementwise from "./elementwise.ts";
 import type { DivideResult, TypeOf } from "./elementwise.ts";
@@ -213,7 +214,9 @@ export class Tensor<D extends DType = DType> implements Disposable {
     const [first, last] = extentOf(this);
     if (last - first >= MAX_SHOWN_RANGE) return undefined;
     try {
-      const values = valuesOf(this.dtype, storage.readSync(first, last + 1 - first));
+      // No operation waits to write it, so those that wait need not be compiled first.
+      const read = () => storage.readSync(first, last + 1 - first);
+      const values = valuesOf(this.dtype, storage.work.order.aside(read));
       return arrayText(this.dtype, this.shape, positionsOf(this).map((at) => values[at - first]!));
     } catch {
       return undefined; // earlier work failed; console.log() must not throw

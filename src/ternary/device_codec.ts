@@ -7,7 +7,9 @@
 import { streamFor } from "../memory/buffer_copy.ts";
 import type { DType } from "../memory/dtype.ts";
 import type { Stream } from "../stream/stream.ts";
-import { commonContext, copyOf, dense, newTensor } from "../tensor/apply.ts";
+import { commonContext } from "../tensor/kit/checks.ts";
+import { copyOf, dense } from "../tensor/elementwise_kernel.ts";
+import { newTensor } from "../tensor/kit/kernel_call.ts";
 import { full } from "../tensor/creation.ts";
 import { abs, max } from "../tensor/mod.ts";
 import { sizeOf } from "../tensor/layout.ts";

@@ -8,7 +8,9 @@ import { refuseOption, requireInstance, requireOptions } from "../ffi/arguments.
 import { isCapturing } from "../stream/running_captures.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { cTypeOf, type DType } from "../memory/dtype.ts";
-import { commonContext, dense, newTensor, requireDType, requireStored } from "../tensor/apply.ts";
+import { commonContext, requireDType, requireStored } from "../tensor/kit/checks.ts";
+import { dense } from "../tensor/elementwise_kernel.ts";
+import { newTensor } from "../tensor/kit/kernel_call.ts";
 import { DeviceWork } from "../tensor/device_work.ts";
 import { hostVectorSets } from "../tensor/expression/vector_set.ts";
 import { isDense, shapeText } from "../tensor/layout.ts";

@@ -7,7 +7,7 @@
 import { requireInstance, requireObject, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
-import { requireDType } from "../tensor/apply.ts";
+import { requireDType } from "../tensor/kit/checks.ts";
 import { full } from "../tensor/creation.ts";
 import { shapeText } from "../tensor/layout.ts";
 import { concat, fromTypedArray, type Shape, Tensor, type TensorOptions } from "../tensor/mod.ts";

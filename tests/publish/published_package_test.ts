@@ -46,15 +46,22 @@ class Importer implements Disposable {
     return new URL(name, this.#root).href;
   }
 
-  /** Lends Deno's copies of npm packages: a machine that tests may have no network. */
+  /**
+   * Lends Deno's copies of npm packages, and the versions of this checkout, which Deno would ask the
+   * registry for: a machine that tests may have no network.
+   */
   async lendNpmPackages(): Promise<void> {
     const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"] })
       .output();
     const { npmCache }: { npmCache: string } = JSON.parse(new TextDecoder().decode(stdout));
     await Deno.symlink(npmCache, this.path("deno/npm"));
+    const lock = JSON.parse(await Deno.readTextFile(new URL("../../deno.lock", import.meta.url)));
+    const { version, specifiers, npm } = lock;
+    await Deno.writeTextFile(this.path("deno.lock"), JSON.stringify({ version, specifiers, npm }));
   }
 
-  async deno(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  /** Runs `deno run`. */
+  async run(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
     const env: Record<string, string> = {
       ...Deno.env.toObject(),
       NO_COLOR: "1",
@@ -64,7 +71,7 @@ class Importer implements Disposable {
     };
     for (const name of ["LIBRARY", "DEVICE", "FAKE", "LOG"]) delete env[`GRIDSTRIDE_${name}`];
     const output = await new Deno.Command(Deno.execPath(), {
-      args,
+      args: ["run", "-A", "--lock", "deno.lock", ...args],
       env,
       clearEnv: true,
       cwd: this.#directory,
@@ -96,7 +103,7 @@ function lendObjects(importer: Importer): void {
 }
 
 async function checkImport(importer: Importer, server: PackageServer): Promise<void> {
-  const before = await importer.deno("run", "-A", "--check", "program.ts");
+  const before = await importer.run("--check", "program.ts");
   assertEquals([before.code, before.stdout], [1, ""]);
   // Without a library the error names the command that builds it.
   assertStringIncludes(before.stderr, `deno run -A ${importer.module("build.ts")}`);
@@ -104,7 +111,7 @@ async function checkImport(importer: Importer, server: PackageServer): Promise<v
 }
 
 async function checkBuild(importer: Importer, server: PackageServer): Promise<void> {
-  const build = await importer.deno("run", "-A", importer.module("build.ts"), "--target", "host");
+  const build = await importer.run(importer.module("build.ts"), "--target", "host");
   assertEquals(build.code, 0, build.stderr);
   const library = join(versionedCacheDirectory(importer.cache), "libgridstride_host.");
   assertStringIncludes(build.stderr, library);
@@ -112,11 +119,11 @@ async function checkBuild(importer: Importer, server: PackageServer): Promise<vo
 }
 
 async function checkLaunch(importer: Importer): Promise<void> {
-  const run = await importer.deno("run", "-A", "program.ts");
+  const run = await importer.run("program.ts");
   assertEquals([run.code, run.stdout], [0, "3 5 7\n"], run.stderr);
   const main = importer.module("src/cli/main.ts");
-  const validation = await importer.deno(
-    ...["run", "-A", main, "validate", "--device", "host", "--operations", "tanh"],
+  const validation = await importer.run(
+    ...[main, "validate", "--device", "host", "--operations", "tanh"],
   );
   assertEquals(validation.code, 0, validation.stderr);
   assertMatch(validation.stdout, /^\d+ passed, 0 failed on host:0$/m);

@@ -76,6 +76,43 @@ Deno.test("Layers import downwards only", () => {
   assertEquals(files.flatMap((file) => problemsOf(file, importsOf(textOf(file)))), []);
 });
 
+/** All that the imports of a file lead to; the file itself if it is part of a cycle. */
+function reachedFrom(file: string, imports: ReadonlyMap<string, readonly string[]>): Set<string> {
+  const reached = new Set<string>();
+  const waiting = [...imports.get(file) ?? []];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (reached.has(next)) continue;
+    reached.add(next);
+    waiting.push(...imports.get(next) ?? []);
+  }
+  return reached;
+}
+
+/** The groups of files that import each other, directly or through others of the group. */
+function cyclesOf(imports: ReadonlyMap<string, readonly string[]>): string[][] {
+  const reached = new Map([...imports.keys()].map((file) => [file, reachedFrom(file, imports)]));
+  const cycles = new Map<string, string[]>();
+  for (const [file, all] of reached) {
+    const cycle = [...all].filter((other) => reached.get(other)?.has(file)).sort();
+    if (cycle.length > 0) cycles.set(cycle.join(), cycle);
+  }
+  return [...cycles.values()];
+}
+
+Deno.test("At most three files of src/ import each other by value", () => {
+  const chain = new Map([["a", ["b"]], ["b", ["c", "d"]], ["c", ["a"]], ["d", ["e"]]]);
+  assertEquals(cyclesOf(chain), [["a", "b", "c"]]);
+  const imports = new Map(
+    filesBelow("src/").filter((file) => file.endsWith(".ts")).map((file) => [
+      file,
+      importsOf(textOf(file))
+        .filter(({ specifier, typesOnly }) => specifier.startsWith(".") && !typesOnly)
+        .map(({ specifier }) => resolved(file, specifier)),
+    ]),
+  );
+  assertEquals(cyclesOf(imports).filter((cycle) => cycle.length > 3), []);
+});
+
 Deno.test("Every folder of src/ is a layer", () => {
   const known = [...ORDER.flat(), "cli"];
   const folders = new Set(filesBelow("src/").map((file) => layerOf(file)));

@@ -44,10 +44,15 @@ export class Gate implements Disposable {
     open.launch({ ...ONE_THREAD, stream: this.#opener }, this.#flag);
   }
 
-  /** Opens the gate when the program's thread is about to block for an event or a stream. */
+  /** Opens the gate when the program's thread is about to block for the device, an event or a stream. */
   openWhenBlocked(): Disposable {
     using stack = new DisposableStack();
-    for (const name of ["gs_event_synchronize", "gs_stream_synchronize"] as const) {
+    const waits = [
+      "gs_device_synchronize",
+      "gs_event_synchronize",
+      "gs_stream_synchronize",
+    ] as const;
+    for (const name of waits) {
       stack.use(replaceFunction(device.context.library, name, (wait) => (handle) => {
         this.open();
         return wait(handle);

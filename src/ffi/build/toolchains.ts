@@ -103,6 +103,8 @@ export function kernelFlags(
     // As nvcc compiles them: pointers of two types to one buffer are common in kernels.
     "-fno-strict-aliasing",
     "-Wno-unknown-pragmas",
+    // Refuses arrays whose size is only known at run time, as CUDA does.
+    "-Werror=vla",
     ...FAMILY_FLAGS[family],
     ...VECTOR_FLAGS[family],
     ...SYSTEM_FLAGS[os] ?? [],

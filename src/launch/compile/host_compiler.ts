@@ -44,9 +44,6 @@ import {
 /** The maximum number of errors in the output: a message shows five. */
 const MAX_ERRORS = 50;
 
-/** Refuses arrays whose size is only known at run time, as CUDA does. */
-const NO_VARIABLE_ARRAYS = "-Werror=vla";
-
 /** The flags for output that `host_diagnostics.ts` reads: one line each, columns in bytes. */
 const DIAGNOSTIC_FLAGS: Readonly<Record<CompilerFamily, string>> = {
   gcc: "-fno-diagnostics-show-caret -fdiagnostics-column-unit=byte -fdiagnostics-color=never " +
@@ -123,7 +120,7 @@ export class HostCompiler implements Compiler {
     const headers = await openHostHeaders();
     const { family } = version;
     const diagnosticFlags = DIAGNOSTIC_FLAGS[family].split(" ");
-    const flags = [...kernelFlags(family, architectures), ...diagnosticFlags, NO_VARIABLE_ARRAYS];
+    const flags = [...kernelFlags(family, architectures), ...diagnosticFlags];
     const identity = [
       version.version,
       ...version.states,

@@ -66,7 +66,16 @@ async function within<Result>(
     return await use(path);
   } finally {
     lock?.close();
+    await removeDirectory(path);
+  }
+}
+
+/** Removes a directory, which another process may remove once it has no lock. */
+async function removeDirectory(path: string): Promise<void> {
+  try {
     await Deno.remove(path, { recursive: true });
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
   }
 }
 

@@ -97,7 +97,9 @@ function inWorker(requests: readonly WorkerRequest[], action: string): WorkerRes
     throw refusal(action, `their compiler has not started within ${START_TIMEOUT / 1000} s`);
   }
   Atomics.wait(words, STATE, READY);
-  return decodeResults(new Uint8Array(memory, HEAD_BYTES).slice(), Atomics.load(words, LENGTH));
+  const length = Atomics.load(words, LENGTH);
+  if (length === 0) throw refusal(action, "their compiler has ended without a result");
+  return decodeResults(new Uint8Array(memory, HEAD_BYTES).slice(), length);
 }
 
 /** Encodes results: a description in JSON, then the images. */

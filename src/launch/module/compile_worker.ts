@@ -27,17 +27,29 @@ addEventListener("message", async ({ data: { memory, requests } }: MessageEvent<
     Atomics.store(words, STATE, state);
     Atomics.notify(words, STATE);
   };
+  const write = (results: readonly WorkerResult[]) => {
+    const { text, images } = encodeResults(results);
+    const parts = [text, ...images];
+    memory.grow(HEAD_BYTES + parts.reduce((sum, { length }) => sum + length, 0));
+    let at = HEAD_BYTES;
+    for (const part of parts) {
+      new Uint8Array(memory, at).set(part);
+      at += part.length;
+    }
+    Atomics.store(words, LENGTH, text.length);
+  };
   signal(READY);
-  const { text, images } = encodeResults(await Promise.all(requests.map(compiled)));
-  const parts = [text, ...images];
-  memory.grow(HEAD_BYTES + parts.reduce((sum, { length }) => sum + length, 0));
-  let at = HEAD_BYTES;
-  for (const part of parts) {
-    new Uint8Array(memory, at).set(part);
-    at += part.length;
+  const results = await Promise.all(requests.map(compiled));
+  try {
+    write(results);
+  } catch (error) {
+    // Such as more images than the memory takes.
+    const { name, message } = error as Error;
+    write(requests.map(() => ({ failure: { name, message } })));
+  } finally {
+    // Without a signal the other thread would sleep for ever.
+    signal(DONE);
   }
-  Atomics.store(words, LENGTH, text.length);
-  signal(DONE);
 });
 
 async function compiled({ target, source, settings }: WorkerRequest): Promise<WorkerResult> {

@@ -258,8 +258,6 @@ function refusal(option: string, allowed: string, value: unknown, ...types: stri
   );
 }
 
-/** Refuses unknown names, because a misspelt option would have no effect. */
-
 function readSize(value: unknown, name: string, minimum: number): number | undefined {
   if (value === undefined) return undefined;
   const zero = value === "0" ? 0 : undefined;

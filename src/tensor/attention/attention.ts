@@ -6,14 +6,9 @@
 
 import { refuseOption, requireObject, requireOptions } from "../../ffi/arguments.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
-import {
-  commonContext,
-  dense,
-  newTensor,
-  requireDType,
-  requireStored,
-  type TensorOptions,
-} from "../apply.ts";
+import { commonContext, requireDType, requireStored, type TensorOptions } from "../kit/checks.ts";
+import { dense } from "../elementwise_kernel.ts";
+import { newTensor } from "../kit/kernel_call.ts";
 import { shapeText } from "../layout.ts";
 import { TensorScope } from "../scope.ts";
 import type { Tensor } from "../tensor.ts";

@@ -7,7 +7,7 @@
 import { refuseOption } from "../../ffi/arguments.ts";
 import { bytesPerElement } from "../../memory/dtype.ts";
 import type { Stream } from "../../stream/stream.ts";
-import { newTensor } from "../apply.ts";
+import { newTensor } from "../kit/kernel_call.ts";
 import { broadcastStrides, type Shape, sizeOf } from "../layout.ts";
 import { multiplyText } from "../matmul/mma_variant.ts";
 import { capability } from "../precision.ts";

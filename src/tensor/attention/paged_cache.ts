@@ -8,7 +8,8 @@ import { checkInteger, refuseOption, requireOptions } from "../../ffi/arguments.
 import { describeValue } from "../../ffi/describe_value.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
-import { commonContext, newTensor, requireDType, type TensorOptions } from "../apply.ts";
+import { commonContext, requireDType, type TensorOptions } from "../kit/checks.ts";
+import { newTensor } from "../kit/kernel_call.ts";
 import { type CreationOptions, fromTypedArray, placeOf } from "../creation.ts";
 import { shapeText } from "../layout.ts";
 import { runTemplate } from "../templates.ts";

@@ -7,14 +7,9 @@
 import { refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
 import { cTypeOf } from "../../memory/dtype.ts";
-import {
-  commonContext,
-  dense,
-  newTensor,
-  requireDType,
-  requireStored,
-  type TensorOptions,
-} from "../apply.ts";
+import { commonContext, requireDType, requireStored, type TensorOptions } from "../kit/checks.ts";
+import { dense } from "../elementwise_kernel.ts";
+import { newTensor } from "../kit/kernel_call.ts";
 import type { Indices } from "../indexing.ts";
 import { shapeText, sizeOf } from "../layout.ts";
 import { runTemplate } from "../templates.ts";

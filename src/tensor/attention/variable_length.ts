@@ -7,7 +7,8 @@
 import { requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
-import { commonContext, newTensor } from "../apply.ts";
+import { commonContext } from "../kit/checks.ts";
+import { newTensor } from "../kit/kernel_call.ts";
 import { fromTypedArray } from "../creation.ts";
 import { TensorScope } from "../scope.ts";
 import type { Tensor } from "../tensor.ts";

@@ -11,7 +11,7 @@ import { describeValue } from "../../ffi/describe_value.ts";
 import { requireOptions } from "../../ffi/arguments.ts";
 import { namedFile, writeNamed } from "../../launch/module/named_file.ts";
 import { bytesPerElement, type DType, DTYPES, requireArrayOf } from "../../memory/dtype.ts";
-import { requireTensor } from "../apply.ts";
+import { requireTensor } from "../kit/checks.ts";
 import { CREATION_NAMES, type CreationOptions } from "../creation.ts";
 import type { Tensor } from "../tensor.ts";
 import {

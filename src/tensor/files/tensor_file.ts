@@ -7,7 +7,7 @@
 import { requireObject } from "../../ffi/arguments.ts";
 import { namedFile, readNamed } from "../../launch/module/named_file.ts";
 import { bytesPerElement, type DType, requireArrayOf, typedArrayOver } from "../../memory/dtype.ts";
-import { requireTensor } from "../apply.ts";
+import { requireTensor } from "../kit/checks.ts";
 import { type CreationOptions, fromTypedArray } from "../creation.ts";
 import { MAX_RANK, type Shape } from "../layout.ts";
 import type { Tensor } from "../tensor.ts";

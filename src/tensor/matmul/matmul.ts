@@ -10,11 +10,11 @@ import { type DType, DTYPES } from "../../memory/dtype.ts";
 import {
   commonContext,
   commonType,
-  newTensor,
   requireOut,
   requireStored,
   type TensorOptions,
-} from "../apply.ts";
+} from "../kit/checks.ts";
+import { newTensor } from "../kit/kernel_call.ts";
 import {
   broadcastShapes,
   broadcastStrides,
@@ -174,7 +174,7 @@ export function checkMatmul(
   const named = out === undefined ? [] : [requireStored(out, "options.out", action)];
   const context = commonContext(action, [a, b, ...addends, ...named]);
   if (out !== undefined) {
-    requireOut(action, out, shape, dtype, addends);
+    requireOut(action, out, { shape, dtype }, addends);
     refuseOverlap(action, out, [a, b]);
   }
   // Vectors are matrices with one row or column.

@@ -4,11 +4,8 @@
  * @module
  */
 
-import type { KernelArgument } from "../../launch/signature/signature_types.ts";
 import { bytesPerElement, cTypeOf, type DType, isFloatDType } from "../../memory/dtype.ts";
-import { enqueueKernel, strideClass } from "../apply.ts";
-import type { GeneratedKernel } from "../device_work.ts";
-import { kernelName, type KernelText } from "../expression/kernel_text.ts";
+import type { KernelText } from "../expression/kernel_text.ts";
 import {
   castNode,
   dtypesIn,
@@ -17,8 +14,10 @@ import {
   storeText,
 } from "../expression/node.ts";
 import { valueType } from "../expression/operations.ts";
+import { callKernel, type KernelCode } from "../kit/kernel_call.ts";
+import { strideClass } from "../layout.ts";
 import { roundedNode } from "../precision.ts";
-import { storageOf, type Tensor } from "../tensor.ts";
+import type { Tensor } from "../tensor.ts";
 import { epilogueOf, type MatmulProblem, type MatrixLayout, scaleType } from "./problem.ts";
 import type { MatmulVariant } from "./variants.ts";
 
@@ -150,34 +149,19 @@ interface OwnTemplate {
   readonly definitions: string;
 }
 
-/** The kernel of a problem. */
-function textOf(problem: MatmulProblem, call: string, own: OwnTemplate): KernelText {
-  const { sums, batch, scale } = problem;
+/** The C++ of the kernel of a problem. */
+function codeOf(problem: MatmulProblem, call: string, own: OwnTemplate): KernelCode {
+  const { sums, batch } = problem;
   const matrices = matricesOf(problem);
   const { text, names } = finishText(problem);
   const type = sumsType(sums);
-  const pointers = matrices.map(([name, { dtype }]) =>
-    `${name === "out" ? "" : "const "}${cTypeOf(dtype)}* ${name}`
-  );
   return {
-    name: kernelName("matmul"),
     template: own.template,
-    dtypes: new Set([
-      ...matrices.map(([, { dtype }]) => dtype),
+    dtypes: [
       ...dtypesIn(epilogueOf(problem)),
       ...(problem.mode === "fp8" ? ["float8_e4m3" as const] : []),
       ...(problem.mode === "fp16" ? ["float16" as const] : []),
       ...(problem.mode === "bf16" ? ["bfloat16" as const] : []),
-    ]),
-    parameters: [
-      ...pointers,
-      ...matrices.flatMap(([name]) =>
-        ["offset", "m", "n"].map((member) => `long long ${name}_${member}`)
-      ),
-      ...(scale === undefined ? [] : [`${valueType(scaleType(problem))} c0`]),
-      ...["m", "n", "k", "tile_m", "tile_n", "down", "tiles"].map((name) => `long long ${name}`),
-      ...batch.map((_, axis) => `long long d${axis}`),
-      ...batch.flatMap((_, axis) => matrices.map(([name]) => `long long ${name}_${axis}`)),
     ],
     definitions: [
       convertText("Left", problem.a.dtype, problem),
@@ -223,14 +207,13 @@ export function planOf(
   return { grid, block, tileRows, tileColumns, down, tiles };
 }
 
-function kernelOf(problem: MatmulProblem, call: string, own: OwnTemplate): GeneratedKernel {
-  const { sums, mode, scale, activation, batch, work } = problem;
+/** What tells the code of a problem from that of others with the same parameters. */
+function keyOf(problem: MatmulProblem, call: string): string {
+  const { sums, mode, activation, batch } = problem;
   // The operands of the product have any strides.
-  const layouts = matricesOf(problem).map(([name, { dtype, column }], index) =>
-    `${name} ${dtype} ${index < 2 ? "" : strideClass(column)}`
-  );
-  const key = [call, layouts, sums, mode, scale !== undefined, activation, batch.length];
-  return work.kernel(key.join(), () => textOf(problem, call, own));
+  const epilogue = matricesOf(problem).slice(2)
+    .map(([name, { column }]) => `${name} ${strideClass(column)}`);
+  return `${call} ${epilogue} ${sums} ${mode} ${activation} ${batch.length}`;
 }
 
 /** Enqueues the kernel that calls a function of a template. */
@@ -242,19 +225,34 @@ export function run(
   own: OwnTemplate = { template: "matmul", definitions: "" },
 ): void {
   const { a, b, bias, residual, stream, m, n, k, batch, scale } = problem;
-  const kernel = kernelOf(problem, call, own);
-  const layouts = matricesOf(problem).map(([, layout]) => layout);
-  const inputs = [a, b, bias, residual].filter((it) => it !== undefined);
-  const tensors = inputs.map(({ tensor }) => tensor);
-  const launchArguments: KernelArgument[] = [
-    ...[...tensors, result].map((operand) => storageOf(operand).buffer),
-    ...layouts.flatMap(({ offset, row, column }) => [offset, row, column]),
-    ...(scale === undefined ? [] : [scale]),
-    ...[m, n, k, plan.tileRows, plan.tileColumns, plan.down, plan.tiles],
-    ...batch,
-    ...batch.flatMap((_, axis) => layouts.map((layout) => layout.batch[axis]!)),
-  ];
-  enqueueKernel(kernel, tensors, [result], stream, plan, launchArguments);
+  const numbers: Record<string, number> = {};
+  const matrices = matricesOf(problem);
+  for (const [name, { offset, row, column }] of matrices) {
+    numbers[`${name}_offset`] = offset;
+    numbers[`${name}_m`] = row;
+    numbers[`${name}_n`] = column;
+  }
+  Object.assign(numbers, { m, n, k, tile_m: plan.tileRows, tile_n: plan.tileColumns });
+  Object.assign(numbers, { down: plan.down, tiles: plan.tiles });
+  batch.forEach((extent, axis) => {
+    numbers[`d${axis}`] = extent;
+    for (const [name, layout] of matrices) numbers[`${name}_${axis}`] = layout.batch[axis]!;
+  });
+  callKernel({
+    action: "matmul",
+    key: keyOf(problem, call),
+    inputs: {
+      a: a.tensor,
+      b: b.tensor,
+      ...(bias === undefined ? {} : { bias: bias.tensor }),
+      ...(residual === undefined ? {} : { residual: residual.tensor }),
+    },
+    results: { out: result },
+    scalars: scale === undefined ? {} : { c0: { dtype: scaleType(problem), value: scale } },
+    numbers,
+    code: () => codeOf(problem, call, own),
+    size: plan,
+  }, stream);
 }
 
 const TILES = "matmul_tile(product, finish, tile, down, tile_m, tile_n);";

@@ -63,9 +63,10 @@ export class TensorOperation implements WaitingOperation {
 
   /** Adds the operation to those that wait. Its inputs stay, and its outputs if they are used. */
   wait(): void {
+    // First, as it throws where the queue is full and cannot be emptied.
+    this.#work.order.append(this, this.#work.context);
     for (const input of this.#held()) input.holdForRead();
     for (const { storage } of this.#outputs) storage.holdForWrite(this);
-    this.#work.order.append(this, this.#work.context);
   }
 
   /** Launches the operation after it has waited. A failure becomes that of its outputs. */

@@ -9,9 +9,12 @@
  * @module
  */
 
+import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import { logger } from "../../ffi/logging.ts";
+import { synchronizeDeviceSync } from "../../ffi/native_device.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { DeviceBuffer } from "../../memory/device_buffer.ts";
+import { isCapturing } from "../../stream/running_captures.ts";
 import { defaultStream, type Stream, waitForStream } from "../../stream/stream.ts";
 
 /** The operations that share a page, and its words: each has two. */
@@ -47,6 +50,14 @@ export function unionOf(all: readonly Reports[]): Reports {
   return [...new Set(some.flat())].filter(isOpen);
 }
 
+/** Refuses to capture an operation that may report a value. */
+export function refuseCapture(action: string): void {
+  if (!isCapturing()) return;
+  throw new TypeError(
+    `Cannot capture ${action} as its positions are checked, and errors of graphs are not reported`,
+  );
+}
+
 /** The slots of some operations. */
 class ReportPage {
   readonly #buffer: DeviceBuffer<"int64">;
@@ -57,7 +68,12 @@ class ReportPage {
   constructor(context: DeviceContext) {
     const stream = defaultStream(context);
     this.#buffer = DeviceBuffer.allocate(context, "int64", PAGE_WORDS, { stream });
-    this.#buffer.copyFrom(new BigInt64Array(PAGE_WORDS), { stream });
+    try {
+      this.#buffer.copyFrom(new BigInt64Array(PAGE_WORDS), { stream });
+    } catch (error) {
+      giveBackAfterFailure(this.#buffer);
+      throw error;
+    }
   }
 
   get isFull(): boolean {
@@ -99,11 +115,11 @@ class ReportPage {
 
   /** Reads the rest of a page that takes no more reports, and gives it back. */
   async finish(): Promise<void> {
-    const stream = this.#joined();
     try {
+      const stream = this.#joined();
       if (stream !== undefined) this.#conclude(await this.read(stream));
     } catch (error) {
-      // The device is lost, and every read fails.
+      // Without the words no result is known to be right.
       for (const report of this.#open) {
         report.page = undefined;
         report.error = error as Error;
@@ -129,7 +145,10 @@ class ReportPage {
   #joined(): Stream | undefined {
     if (this.#open.size === 0) return undefined;
     const stream = this.#buffer.stream!;
-    for (const other of this.#streams) if (!other.disposed) waitForStream(stream, other);
+    for (const other of this.#streams) {
+      if (!other.disposed) waitForStream(stream, other);
+      else synchronizeDeviceSync(other.context.library, other.context.ordinal);
+    }
     return stream;
   }
 
@@ -184,10 +203,16 @@ export class ReportBook {
   }
 
   #turn(page: ReportPage): void {
-    if (this.#finishing.size >= MAX_PAGES) { for (const old of this.#finishing) old.finishSync(); }
+    if (this.#finishing.size >= MAX_PAGES) {
+      for (const old of this.#finishing) old.finishSync();
+      this.#finishing.clear();
+    }
     this.#finishing.add(page);
     this.#context.retain();
-    void page.finish().then(() => this.#finishing.delete(page));
+    const finished = page.finish().catch((error) =>
+      logger("tensor").error("a page of reports is not given back: {error}", { error })
+    );
+    void finished.then(() => this.#finishing.delete(page));
   }
 }
 

@@ -40,6 +40,15 @@ Deno.test("withCompileDirectory() removes directories without a lock after an ho
   ]);
 });
 
+Deno.test("withCompileDirectory() succeeds when another process has removed its directory", async () => {
+  using temporary = new TemporaryDirectory();
+  const result = await withCompileDirectory(cacheIn(`${temporary.path}/cache`), async (path) => {
+    await Deno.remove(path, { recursive: true });
+    return 1;
+  });
+  assertEquals(result, 1);
+});
+
 Deno.test("withCompileDirectory() removes directories of ended processes at a later start", async () => {
   using temporary = new TemporaryDirectory();
   const module = import.meta.resolve("../../../src/launch/compile/host_directory.ts");

@@ -30,9 +30,12 @@ class Fixture extends TemporaryDirectory {
     const fixture = new Fixture();
     fixture.#options = options;
     Deno.copyFileSync(library.path, fixture.library);
-    const real = (await findCppCompiler(undefined, grantedEnvironment)).command.join(" ");
+    const { command, family } = await findCppCompiler(undefined, grantedEnvironment);
+    const real = command.join(" ");
+    // g++ ignores a precompiled header that it finds invalid, and -H says so. clang++ refuses it.
+    const used = family === "gcc" ? `${real} "$@" -fsyntax-only -H 2>&1 | grep '^!'` : "echo";
     const script = `#!/bin/sh
-echo "$@" >> "${fixture.path}/runs"
+case "$*" in *source.cpp*) echo "$@" $(${used}) >> "${fixture.path}/runs" ;; esac
 [ ! -f "${fixture.path}/script" ] || . "${fixture.path}/script"
 exec ${real} "$@"
 `;
@@ -61,7 +64,7 @@ exec ${real} "$@"
     }
   }
 
-  /** Compiles; returns whether each run of the compiler began with the precompiled header. */
+  /** Compiles; returns whether each run of the compiler used the precompiled header. */
   async runs(changes: Partial<CompileRequest> = {}, source = KERNEL): Promise<boolean[]> {
     Deno.writeTextFileSync(`${this.path}/runs`, "");
     const compiler = new HostCompiler(
@@ -73,8 +76,7 @@ exec ${real} "$@"
       if (!(error instanceof CompileError)) throw error;
     });
     return Deno.readTextFileSync(`${this.path}/runs`).trim().split("\n")
-      .filter((line) => line.includes("source.cpp"))
-      .map((line) => line.includes(this.directory));
+      .map((line) => new RegExp(`(?:!|-include-pch) ${this.directory}\\w*/`).test(line));
   }
 }
 

@@ -1,10 +1,11 @@
 // Disposal of tensors whose operations wait for a kernel, or whose work still runs.
 
 import { device } from "../../support/device.ts";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { openDevice } from "../../../mod.ts";
 import * as T from "../../../src/device/tensor.ts";
 import { WorkOrder } from "../../../src/stream/work_order.ts";
+import { storageOf } from "../../../src/tensor/tensor.ts";
 
 const MIB = 2 ** 20;
 const place = { device };
@@ -125,6 +126,35 @@ function longWork(stream: T.CreationOptions["stream"] & object) {
   for (let step = 0; step < 30; step++) T.add(x, 1, { out: x, stream });
   return x;
 }
+
+Deno.test("An operation that finds the queue full and cannot empty it holds nothing", async () => {
+  const order = WorkOrder.of(device);
+  const { prepareNow } = order;
+  const x = T.full([3], 2, { device });
+  await device.done();
+  const storage = storageOf(x);
+  const results: T.Tensor[] = [];
+  order.prepareNow = () => {
+    throw new TypeError("Cannot compile");
+  };
+  try {
+    // A kernel of its own, which is not compiled yet.
+    const f = T.fuse((it: T.Tensor<"float32">) => it.sin().multiply(it.tanh()).add(0.25));
+    assertThrows(
+      () => {
+        for (;;) results.push(f(x));
+      },
+      TypeError,
+      "Cannot compile",
+    );
+  } finally {
+    order.prepareNow = prepareNow;
+  }
+  for (const result of results) result.dispose();
+  x.dispose();
+  await storage.work.settled();
+  assert(storage.freed);
+});
 
 Deno.test("A tensor whose stream was disposed is read after its work", async () => {
   using warm = longWork(device.stream);

@@ -1,7 +1,8 @@
 // An index out of range belongs to the tensors that have it, and to those computed from them.
 
 import { device } from "../../support/device.ts";
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { Gate } from "../../support/gate.ts";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { openDevice } from "../../../mod.ts";
 import { storageOf } from "../../../src/tensor/tensor.ts";
 import * as T from "../../../src/device/tensor.ts";
@@ -72,6 +73,47 @@ Deno.test("A report on another stream belongs to its tensor", async () => {
   assertEquals([...await good.toArray()], [3, 1]);
   await rejects(sum);
   await rejects(bad);
+});
+
+Deno.test("A report on a stream that was disposed belongs to its tensor", async () => {
+  using gate = new Gate();
+  const stream = device.createStream();
+  gate.close(stream);
+  using bad = T.take(x, wrong, { stream });
+  stream[Symbol.dispose]();
+  using opening = gate.openWhenBlocked();
+  // They fill the page of reports, whose words are read then.
+  T.tidy(() => {
+    for (let step = 0; step < 300; step++) T.take(x, right);
+  });
+  gate.open();
+  opening[Symbol.dispose]();
+  // Without a read of the tensor.
+  while (storageOf(bad).failure === undefined) {
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+  await rejects(bad);
+});
+
+Deno.test("Operations that check values are refused in a capture, and cost no other result", async () => {
+  const logits = T.tensor([[1, 2, 3, 4]], place);
+  const labels = indices(77);
+  using before = T.crossEntropy(logits, indices(1));
+  await before.toArray();
+  using after = T.crossEntropy(logits, indices(1));
+  for (
+    const [name, call] of Object.entries({
+      crossEntropy: () => T.crossEntropy(logits, labels),
+      take: () => T.take(x, wrong),
+    })
+  ) {
+    assertThrows(
+      () => device.stream.capture(() => void call()),
+      TypeError,
+      `Cannot capture ${name} as its positions are checked`,
+    );
+  }
+  assertEquals(await after.toArray(), await before.toArray());
 });
 
 Deno.test("Each of many reports belongs to its tensor, however many follow", async () => {

@@ -10,15 +10,22 @@ import { type Preparation, WorkOrder } from "../../../src/stream/work_order.ts";
 const order = WorkOrder.of(device);
 
 /** An operation that waits until `prepareNow()` or `finish()`. */
-function waiting(log: string[]) {
+function waiting(log: string[], run: () => void = () => {}) {
   const { promise, resolve } = Promise.withResolvers<void>();
   const preparation = { isSettled: false, settled: promise };
   const finish = () => {
     preparation.isSettled = true;
     resolve();
   };
-  order.append({ preparation, run: () => void log.push("operation") }, device.context);
-  return { preparation, finish };
+  const operation = {
+    preparation,
+    run() {
+      log.push("operation");
+      run();
+    },
+  };
+  order.append(operation, device.context);
+  return { preparation, finish, abandon: () => order.abandon(operation) };
 }
 
 const settle = (preparation: Preparation) => void Object.assign(preparation, { isSettled: true });
@@ -87,6 +94,45 @@ Deno.test("A kernel that is launched again and again notices operations that wai
   });
   assertEquals(log, ["operation", "launch"]);
   await device.done();
+});
+
+Deno.test("A kernel that an operation has launched comes after those behind the operation", async () => {
+  const log: string[] = [];
+  const scale = () => device.kernels.scale(buffer, 1, other);
+  await withCompiler((all) => all.forEach(settle), async () => {
+    const first = waiting(log, scale);
+    waiting(log);
+    first.finish();
+    while (log.length === 0) await Promise.resolve();
+    assertEquals(order.size, 1);
+    scale();
+    log.push("launch");
+  });
+  assertEquals(log, ["operation", "operation", "launch"]);
+  await device.done();
+});
+
+Deno.test("Operations behind an abandoned one do not wait for its kernel", async () => {
+  const log: string[] = [];
+  const { abandon, finish } = waiting(log);
+  const done = device.stream.done();
+  assert(abandon());
+  await done;
+  assertEquals(log, []);
+  finish();
+});
+
+Deno.test("console.log() of a tensor does not wait for kernels of others", async () => {
+  using x = T.tensor([1, 2], { device });
+  await x.toArray();
+  const log: string[] = [];
+  await withCompiler(() => log.push("compile"), async () => {
+    const { finish } = waiting(log);
+    assert(Deno.inspect(x).includes("[1. 2.]"));
+    assertEquals(log, []);
+    finish();
+    await device.done();
+  });
 });
 
 const ASYNCHRONOUS: Record<string, () => Promise<unknown>> = {
