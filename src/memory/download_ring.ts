@@ -1,10 +1,10 @@
 /**
- * Large downloads through a few pinned pieces, which one part of a copy fills while the program
- * empties another.
+ * Large downloads through a few pinned pieces, which the device fills in turn while the program empties
+ * them.
  *
- * Pinning memory takes longer than copying it, and pieces are pinned once. They cannot all be enqueued
- * when a copy begins, so the copy begins with a snapshot on the device: later work of the stream may
- * overwrite the source at once.
+ * Pinning memory takes longer than copying it, and these pieces are pinned once. The pieces that are
+ * free when a copy begins are enqueued at once. If there are too few, a snapshot of the rest is taken
+ * on the device: later work of the stream may overwrite the source before a piece is free.
  *
  * @module
  */
@@ -13,31 +13,34 @@ import { giveBackAfterFailure } from "../ffi/give_back.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { type Stream, streamUntilClose, waitForStream } from "../stream/stream.ts";
 import { WorkOrder } from "../stream/work_order.ts";
-import type { DeviceRange } from "./buffer_copy.ts";
+import { type DeviceRange, partOf, piecesOf } from "./device_range.ts";
 import { enqueueDeviceCopy, enqueueToPinned } from "./enqueued_copy.ts";
 import { poolOf } from "./pool/device_pools.ts";
-import { StagingArea, type StagingSlab } from "./staging.ts";
+import { MAX_SLAB_BYTES, StagingArea, StagingSlab } from "./staging.ts";
 
 /** The size of a piece. */
 export const PIECE_BYTES: number = 8 * 2 ** 20;
 
-/**
- * The pinned memory of a ring: four pieces. A smaller copy takes a slab of its own, which is kept, too:
- * the time of a snapshot is not worth it.
- */
+/** The pinned memory of a ring: four pieces. */
 export const RING_BYTES: number = 4 * PIECE_BYTES;
 
 /** Receives a part of a copy. */
 type Receive = (bytes: Uint8Array<ArrayBuffer>, offset: number) => Promise<void>;
 
 /** A copy of device memory, without the padding of rows. */
-export interface Snapshot {
+interface Snapshot {
   readonly address: number;
-  readonly bytes: number;
   /** Frees the memory. */
   end(): void;
   /** Frees the memory once a stream has finished with it. */
   endAfter(stream: Stream): void;
+}
+
+/** A slab that receives a part of a copy. */
+interface SentPiece {
+  readonly slab: StagingSlab;
+  readonly offset: number;
+  readonly bytes: number;
 }
 
 export class DownloadRing {
@@ -53,11 +56,74 @@ export class DownloadRing {
   }
 
   /**
+   * Passes a range on in pieces, in order, with the content that it has after the work of a stream so
+   * far.
+   */
+  async download(source: DeviceRange, stream: Stream, receive: Receive): Promise<void> {
+    const { context, byteLength } = source;
+    const sent: SentPiece[] = [];
+    let snapshot: Snapshot | undefined;
+    try {
+      let next = this.#sendToFree(source, stream, sent);
+      const kept = next;
+      if (next < byteLength) {
+        const rest = partOf(source, next, byteLength - next);
+        snapshot = this.#trySnapshot(rest, stream);
+        if (snapshot === undefined) {
+          for (const { range, offset } of piecesOf(rest, MAX_SLAB_BYTES)) {
+            const slab = new StagingSlab(context, range.byteLength);
+            send(sent, { slab, offset: kept + offset, bytes: range.byteLength }, stream, range);
+          }
+          next = byteLength;
+        }
+      }
+      while (next < byteLength || sent.length > 0) {
+        while (next < byteLength) {
+          // Only a copy without pieces waits for those of others.
+          const slab = this.#tryTake() ?? (sent.length === 0 ? await this.#nextFree() : undefined);
+          if (slab === undefined) break;
+          const bytes = Math.min(PIECE_BYTES, byteLength - next);
+          const range = { context, address: snapshot!.address + next - kept, byteLength: bytes };
+          // The snapshot took its place in the order of the program's work.
+          WorkOrder.of(this.#stream).aside(() =>
+            send(sent, { slab, offset: next, bytes }, this.#stream, range)
+          );
+          next += bytes;
+        }
+        const { slab, offset, bytes } = sent[0]!;
+        await slab.done();
+        await receive(slab.pinned.bytes.subarray(0, bytes), offset);
+        sent.shift();
+        await this.#putAway(slab);
+      }
+    } catch (error) {
+      // The first failure is the one to report.
+      let areDone = true;
+      for (const { slab } of sent) await this.#putAwayAfter(slab).catch(() => areDone = false);
+      const end = areDone ? snapshot?.end : () => snapshot?.endAfter(this.#stream);
+      if (end !== undefined) giveBackAfterFailure({ [Symbol.dispose]: end });
+      throw error;
+    }
+    snapshot?.end();
+  }
+
+  /** Enqueues the first pieces on the stream, to the slabs that are free, and returns their end. */
+  #sendToFree(source: DeviceRange, stream: Stream, sent: SentPiece[]): number {
+    for (const { range, offset } of piecesOf(source, PIECE_BYTES)) {
+      const bytes = range.byteLength;
+      const slab = bytes <= PIECE_BYTES ? this.#tryTake() : undefined;
+      if (slab === undefined) return offset;
+      send(sent, { slab, offset, bytes }, stream, range);
+    }
+    return source.byteLength;
+  }
+
+  /**
    * Enqueues a copy of a range on a stream, which the copies of this ring wait for.
    *
    * @returns `undefined` if the device has no free memory for it.
    */
-  trySnapshot(source: DeviceRange, stream: Stream): Snapshot | undefined {
+  #trySnapshot(source: DeviceRange, stream: Stream): Snapshot | undefined {
     const { context, byteLength: bytes, rows } = source;
     const pool = poolOf(context);
     const block = pool.tryAllocate(bytes, stream);
@@ -76,48 +142,7 @@ export class DownloadRing {
       pool.use(block, user);
       end();
     };
-    return { address, bytes, end, endAfter };
-  }
-
-  /** Passes a snapshot on in pieces, in order, and ends it. */
-  async download(snapshot: Snapshot, receive: Receive): Promise<void> {
-    const sent: { readonly slab: StagingSlab; readonly offset: number; readonly bytes: number }[] =
-      [];
-    let next = 0;
-    try {
-      while (next < snapshot.bytes || sent.length > 0) {
-        while (next < snapshot.bytes) {
-          // Only a copy without pieces waits for those of others.
-          const slab = this.#tryTake() ?? (sent.length === 0 ? await this.#nextFree() : undefined);
-          if (slab === undefined) break;
-          const offset = next;
-          const bytes = Math.min(PIECE_BYTES, snapshot.bytes - offset);
-          sent.push({ slab, offset, bytes });
-          slab.carry(this.#stream, () => this.#enqueue(slab, snapshot.address + offset, bytes));
-          next += bytes;
-        }
-        const { slab, offset, bytes } = sent[0]!;
-        await slab.done();
-        await receive(slab.pinned.bytes.subarray(0, bytes), offset);
-        sent.shift();
-        await this.#putAway(slab);
-      }
-    } catch (error) {
-      // The first failure is the one to report.
-      let areDone = true;
-      for (const { slab } of sent) await this.#putAwayAfter(slab).catch(() => areDone = false);
-      const end = areDone ? snapshot.end : () => snapshot.endAfter(this.#stream);
-      giveBackAfterFailure({ [Symbol.dispose]: end });
-      throw error;
-    }
-    snapshot.end();
-  }
-
-  #enqueue(slab: StagingSlab, address: number, bytes: number): void {
-    // The snapshot took its place in the order of the program's work.
-    WorkOrder.of(this.#stream).aside(() =>
-      enqueueToPinned(this.#stream, slab.place(), address, bytes)
-    );
+    return { address, end, endAfter };
   }
 
   #tryTake(): StagingSlab | undefined {
@@ -166,4 +191,14 @@ export function downloadRing(context: DeviceContext): DownloadRing {
   let ring = rings.get(context);
   if (ring === undefined) rings.set(context, ring = new DownloadRing(context));
   return ring;
+}
+
+/** Enqueues the copy of a piece, which the list of pieces owns from now on. */
+function send(sent: SentPiece[], piece: SentPiece, stream: Stream, range: DeviceRange): void {
+  sent.push(piece);
+  const { slab, bytes } = piece;
+  slab.carry(
+    stream,
+    () => enqueueToPinned(stream, slab.place(), range.address, bytes, range.rows),
+  );
 }

@@ -275,14 +275,3 @@ export function stagingArea(context: DeviceContext): StagingArea {
   }
   return area;
 }
-
-/** Splits a copy into pieces of whole units that fit a slab. */
-export function* slabPieces(
-  bytes: number,
-  unit = 1,
-): Generator<{ offset: number; bytes: number }> {
-  const largest = Math.max(unit, MAX_SLAB_BYTES - MAX_SLAB_BYTES % unit);
-  for (let offset = 0; offset < bytes; offset += largest) {
-    yield { offset, bytes: Math.min(largest, bytes - offset) };
-  }
-}

@@ -2,14 +2,17 @@
 
 import { Buffer } from "node:buffer";
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { CudaError, openDevice } from "../../mod.ts";
+import { CudaError, type Device, openDevice, type OpenDeviceOptions } from "../../mod.ts";
 import { PIECE_BYTES, RING_BYTES } from "../../src/memory/download_ring.ts";
 import { poolOf } from "../../src/memory/pool/device_pools.ts";
-import { device } from "../support/device.ts";
+import { listen } from "../../src/stream/activity.ts";
+import { device, onHostDevice } from "../support/device.ts";
+import { asDiscrete } from "../support/discrete_device.ts";
 import { injectFault } from "../support/fault_injection.ts";
 import { replaceFunction } from "../support/replaced_function.ts";
 
 const { library } = device.context;
+const discrete = openDiscrete();
 
 // Words that tell apart pieces and places within them.
 const words = new Uint32Array(6 * PIECE_BYTES / 4 + 1);
@@ -25,6 +28,34 @@ function isSame(one: Uint8Array, other: Uint8Array): boolean {
     Buffer.from(buffer, byteOffset, length)
   );
   return compared[0]!.equals(compared[1]!);
+}
+
+function openDiscrete(options?: OpenDeviceOptions): Device {
+  const opened = openDevice(device.label, options);
+  asDiscrete(opened);
+  return opened;
+}
+
+/** The bytes of each copy to arrays that an action enqueues, and of those within the device. */
+async function copiesOf({ context }: Device, action: () => Promise<unknown>) {
+  const sizes = { toHost: [] as number[], within: [] as number[] };
+  const stop = listen({
+    context,
+    work(work, _stream, enqueue) {
+      if (work.kind === "copy" && work.direction === "deviceToHost") sizes.toHost.push(work.bytes);
+      if (work.kind === "copy" && work.direction === "deviceToDevice") {
+        sizes.within.push(work.bytes);
+      }
+      enqueue();
+    },
+    compiled() {},
+  });
+  try {
+    await action();
+  } finally {
+    stop();
+  }
+  return sizes;
 }
 
 /** Counts the bytes that are pinned from now on. */
@@ -43,7 +74,7 @@ function countPinned(): { bytes: number } & Disposable {
 
 Deno.test("`copyTo()` gives every byte on both sides of the sizes of pieces and the ring", async () => {
   const all = pattern(5 * PIECE_BYTES + 5);
-  using buffer = device.upload(all);
+  using buffer = discrete.upload(all);
   for (
     const bytes of [
       0,
@@ -66,18 +97,61 @@ Deno.test("`copyTo()` gives every byte on both sides of the sizes of pieces and 
 
 Deno.test("`copyTo()` reads what was there when later work overwrites the source", async () => {
   const all = pattern(6 * PIECE_BYTES + 1);
-  using stream = device.createStream();
-  using buffer = device.upload(all, { stream });
+  using stream = discrete.createStream();
+  using buffer = discrete.upload(all, { stream });
   const copied = buffer.toArray({ stream });
-  device.kernels.fill(buffer, 0, { stream });
+  discrete.kernels.fill(buffer, 0, { stream });
   const cleared = buffer.toArray({ stream });
   // Both share the pieces, and neither can hold all that it needs.
   assert(isSame(await copied, all));
   assert(isSame(await cleared, new Uint8Array(all.length)));
 });
 
+Deno.test("`copyTo()` takes a snapshot only of what the ring has no pieces for", async () => {
+  using own = openDiscrete();
+  using buffer = own.upload(pattern(5 * PIECE_BYTES + 1));
+  const ring = Array<number>(4).fill(PIECE_BYTES);
+  const copied = async (bytes: number) =>
+    await copiesOf(own, () => buffer.copyTo(new Uint8Array(bytes)));
+  assertEquals(await copied(PIECE_BYTES), { toHost: [PIECE_BYTES], within: [] });
+  assertEquals(await copied(RING_BYTES), { toHost: ring, within: [] });
+  const rest = PIECE_BYTES + 1;
+  assertEquals(await copied(RING_BYTES + rest), {
+    toHost: [...ring, PIECE_BYTES, 1],
+    within: [rest],
+  });
+  using stream = own.createStream();
+  // The first copy takes all pieces.
+  const both = () => Promise.all([buffer.toArray({ stream }), buffer.toArray({ stream })]);
+  const { within } = await copiesOf(own, both);
+  assertEquals(within, [rest, RING_BYTES + rest]);
+});
+
+Deno.test(
+  "`copyTo()` of an integrated device takes no snapshot while pinned memory is kept",
+  onHostDevice,
+  async () => {
+    using own = openDevice(device.label);
+    using buffer = own.upload(pattern(5 * PIECE_BYTES));
+    const copied = await copiesOf(own, async () => {
+      assert(isSame(await buffer.toArray(), pattern(5 * PIECE_BYTES)));
+    });
+    assertEquals(copied, { toHost: [5 * PIECE_BYTES], within: [] });
+  },
+);
+
+Deno.test("`copyTo()` of a pitched buffer divides pieces at rows, also rows longer than a piece", async () => {
+  for (const [rows, columns] of [[5, PIECE_BYTES / 4 + 1], [41, 250_001]] as const) {
+    const array = words.subarray(0, rows * columns);
+    using matrix = discrete.allocate2d("uint32", rows, columns);
+    matrix.copyFrom(array);
+    const back = new Uint8Array((await matrix.toArray()).buffer);
+    assert(isSame(back, pattern(array.byteLength)), `${rows} rows`);
+  }
+});
+
 Deno.test("`copyTo()` of large buffers pins no more than the ring", async () => {
-  using own = openDevice(device.label);
+  using own = openDiscrete();
   using pinned = countPinned();
   for (const mebibytes of [64, 256]) {
     using buffer = own.allocate("uint8", mebibytes * 2 ** 20, { fill: mebibytes & 63 });
@@ -88,22 +162,21 @@ Deno.test("`copyTo()` of large buffers pins no more than the ring", async () => 
 });
 
 Deno.test("`copyTo()` needs no device memory when there is none", async () => {
-  const all = pattern(RING_BYTES + 1);
+  const all = pattern(6 * PIECE_BYTES);
   let asked = 0;
-  using own = openDevice(device.label, {
-    memory: { maxPoolSize: 6 * PIECE_BYTES, onMemoryPressure: () => (asked++, false) },
+  using own = openDiscrete({
+    memory: { maxPoolSize: 7 * PIECE_BYTES, onMemoryPressure: () => (asked++, false) },
   });
   using buffer = own.upload(all);
-  using pinned = countPinned();
-  assert(isSame(await buffer.toArray(), all));
-  assert(pinned.bytes >= all.length, "it passed through the ring");
+  const { within } = await copiesOf(own, async () => assert(isSame(await buffer.toArray(), all)));
+  assertEquals(within, []);
   const { outOfMemory, retries } = own.pool.stats();
   assertEquals([outOfMemory, retries, asked], [0, 0, 0]);
 });
 
 Deno.test("`copyTo()` completes when its buffer, stream and device are disposed", async () => {
   const all = pattern(5 * PIECE_BYTES + 1);
-  const own = openDevice(device.label);
+  const own = openDiscrete();
   const stream = own.createStream();
   const buffer = own.upload(all, { stream });
   const copied = buffer.toArray({ stream });
@@ -115,7 +188,7 @@ Deno.test("`copyTo()` completes when its buffer, stream and device are disposed"
 });
 
 Deno.test("`copyTo()` frees its copy when one of two copies fails", async () => {
-  using own = openDevice(device.label);
+  using own = openDiscrete();
   const all = pattern(6 * PIECE_BYTES);
   using buffer = own.upload(all);
   const pool = poolOf(own.context);
