@@ -22,7 +22,7 @@ function shortest(dtype: DType, value: number): string {
   const candidates = Float32Array.from(texts, Number);
   const numbers = dtype === "float16" || dtype === "bfloat16" || dtype === "float8_e4m3" ||
       dtype === "float8_e5m2"
-    ? widenToFloat32(dtype, narrowFromFloat32(dtype, candidates) as never)
+    ? widenToFloat32(dtype, narrowFromFloat32(dtype, candidates))
     : candidates;
   return texts.find((_, digits) => numbers[digits] === value) ?? texts.at(-1)!;
 }

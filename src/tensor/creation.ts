@@ -133,7 +133,7 @@ function typedElements(dtype: DType, elements: readonly unknown[], action: strin
     const isNarrow = typeof value === "bigint" && !dtype.endsWith("64");
     const isTruth = typeof value === "boolean" && dtype !== "bool";
     const element = isNarrow || isTruth ? Number(value) : value;
-    target[at] = elementBits(dtype, element as never);
+    target[at] = elementBits(dtype, element as ElementOf<DType>);
   });
   return target as unknown as Float32Array;
 }

@@ -138,14 +138,14 @@ export function fuse<Inputs extends readonly Tensor[], Result extends Tensor>(
     throw new TypeError(`Cannot ${FUSE} as f must be a function: it is ${describeValue(f)}`);
   }
   const plans = new Map<string, Plan>();
-  const planOf = (inputs: readonly Tensor[]): Plan => {
+  const planOf = (inputs: Inputs): Plan => {
     let key = "";
     for (const [index, input] of inputs.entries()) {
       requireTensor(input, `operand ${index + 1}`, FUSE);
       key += `${input.dtype}${input.shape};`;
     }
     let plan = plans.get(key);
-    if (plan === undefined) plans.set(key, plan = makePlan(f as never, inputs));
+    if (plan === undefined) plans.set(key, plan = makePlan(f, inputs));
     return plan;
   };
   const run = (...inputs: Inputs): Result => {
@@ -165,12 +165,16 @@ export function fuse<Inputs extends readonly Tensor[], Result extends Tensor>(
   return Object.assign(run, { explain });
 }
 
-function makePlan(f: (...inputs: Tensor[]) => Tensor, inputs: readonly Tensor[]): Plan {
+function makePlan<Inputs extends readonly Tensor[]>(
+  f: (...inputs: Inputs) => Tensor,
+  inputs: Inputs,
+): Plan {
   if (inputs.length === 0) {
     throw new TypeError(`Cannot ${FUSE} as f must have operands: it has none`);
   }
   const tracer = new Tracer(inputs);
-  const result: unknown = f(...inputs.map((_, index) => tracer.input(index)));
+  const operandsOfCall: readonly Tensor[] = inputs.map((_, index) => tracer.input(index));
+  const result: unknown = f(...operandsOfCall as Inputs);
   // It is refused below.
   if (result instanceof Promise) result.catch(() => {});
   const traced = result instanceof Tensor ? tracedOf(result) : undefined;

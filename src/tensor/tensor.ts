@@ -69,7 +69,7 @@ const MAX_SHOWN_RANGE = 2 ** 20;
 function valuesOf(dtype: DType, elements: unknown): (number | bigint | boolean)[] {
   if (dtype === "bool") return Array.from(elements as Uint8Array, (bit) => bit !== 0);
   if (dtype === "bfloat16" || dtype === "float8_e4m3" || dtype === "float8_e5m2") {
-    return [...widenToFloat32(dtype, elements as never)];
+    return [...widenToFloat32(dtype, elements as Uint8Array | Uint16Array)];
   }
   return Array.from(elements as ArrayLike<number | bigint>);
 }
