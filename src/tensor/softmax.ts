@@ -111,7 +111,7 @@ function backward(
 }
 
 /**
- * E to the power of the elements, divided by the sum along an axis. Computed with differences to the
+ * e to the power of the elements, divided by the sum along an axis. Computed with differences to the
  * largest element, so that large elements do not overflow. A row with +inf or NaN, or of -inf alone,
  * gives NaN, as in PyTorch.
  *
