@@ -23,8 +23,6 @@ export interface TemplateCall {
   readonly results: Readonly<Record<string, Tensor>>;
   /** 64-bit integers by the names in the body. */
   readonly numbers: Readonly<Record<string, number>>;
-  /** Numbers that the template knows by macros. */
-  readonly constants?: KernelText["constants"];
   /** Definitions before the kernel. */
   readonly definitions?: string;
   /** C++ statements. */
