@@ -105,7 +105,7 @@ Deno.test("ternaryMatmul() reads rows from multiples of 16 bytes, wherever they 
         ternaryMatmul(rows, weights, { dtype: "int32" });
       });
       const { text, launchArguments } = launches.at(-1)!;
-      const address = ["q_buffer", "q_offset"].map((name) => Number(launchArguments.get(name)))
+      const address = ["q", "q_offset"].map((name) => Number(launchArguments.get(name)))
         .reduce((sum, it) => sum + it);
       assertEquals([text.template.name, address % 16], ["ternaryMatmul", 0], `from ${start}`);
     }
