@@ -58,18 +58,19 @@ function sharedMemoryFor(
 
 // ---- dp4a --------------------------------------------------------------------------------------
 
-/** Threads of a block of `rows_dp4a()`, the rows of weights it takes at once, and blocks of a multiprocessor. */
-const DP4A = { threads: 256, columns: 32, blocks: 3 } as const;
+/** Threads of a block of `rows_dp4a()`, the rows of weights it takes at once, and blocks that share a multiprocessor. */
+const DP4A = { threads: 256, columns: 32, blocks: 2 } as const;
 
 /** CUDA threads: blocks loop over the rows of weights, so each reads its rows of activations once. */
 export function planDp4a({ context, m, n, depth }: ProductShape): ProductPlan {
   const rows = m > 2 ? 4 : m;
+  const { blocks } = DP4A;
   const down = Math.ceil(m / rows);
   const groups = depth / GROUP;
   const bytes = rows * GROUP;
-  const most = Math.floor(sharedMemoryFor(context, DP4A.blocks) / bytes);
+  const most = Math.floor(sharedMemoryFor(context, blocks) / bytes);
   const partGroups = Math.max(1, Math.min(groups, most));
-  const useful = Math.ceil(context.info.multiprocessorCount * DP4A.blocks / down);
+  const useful = Math.ceil(context.info.multiprocessorCount * blocks / down);
   return {
     size: {
       grid: down * Math.min(Math.ceil(n / DP4A.columns), useful),
@@ -80,10 +81,12 @@ export function planDp4a({ context, m, n, depth }: ProductShape): ProductPlan {
     numbers: { down, part_groups: partGroups },
     code: {
       template: ternaryMatmulTemplate,
-      launchBounds: [DP4A.threads, DP4A.blocks],
+      launchBounds: [DP4A.threads, blocks],
       body: `
-  rows_dp4a<${rows}>(${PRODUCT}, blockIdx.x % down * ${rows}, blockIdx.x / down,
-                         gridDim.x / down, static_cast<int>(part_groups), finish);`,
+  const int rows_down = static_cast<int>(down);
+  const int block = static_cast<int>(blockIdx.x);
+  rows_dp4a<${rows}>(${PRODUCT}, block % rows_down * ${rows}, block / rows_down,
+                     static_cast<int>(gridDim.x) / rows_down, static_cast<int>(part_groups), finish);`,
     },
   };
 }
@@ -99,14 +102,14 @@ const CHUNK = 256;
 const WARPS = 8;
 const WARP_COLUMNS = 16;
 /** Blocks that share a multiprocessor. */
-const BLOCKS = { 16: 3, 32: 2 } as const;
+const BLOCKS = 2;
 
 /** Few rows of activations: warps share the depth if there are too few rows of weights. */
 function planSomeRows({ context, m, n, depth }: ProductShape): ProductPlan {
   const rows = m <= 16 ? 16 : 32;
   const chunks = Math.ceil(depth / CHUNK);
   const bytes = rows * CHUNK;
-  const most = Math.floor(sharedMemoryFor(context, BLOCKS[rows]) / bytes);
+  const most = Math.floor(sharedMemoryFor(context, BLOCKS) / bytes);
   const down = Math.ceil(m / rows);
   const gridOf = (kWarps: number) => down * Math.ceil(n / (WARP_COLUMNS * WARPS / kWarps));
   let kWarps = 1;
@@ -125,9 +128,9 @@ function planSomeRows({ context, m, n, depth }: ProductShape): ProductPlan {
     numbers: { part: part * CHUNK },
     code: {
       template: ternaryRowsTemplate,
-      launchBounds: [32 * WARPS, BLOCKS[rows]],
+      launchBounds: [32 * WARPS, BLOCKS],
       definitions: MULTIPLY,
-      body: `  ${call}(${PRODUCT}, part, finish);`,
+      body: `  ${call}(${PRODUCT}, static_cast<int>(part), finish);`,
     },
   };
 }

@@ -8,15 +8,14 @@
  * weights each. The elements along k that an instruction multiplies are in any order, as long as both
  * operands have the same: a lane loads the 16 bytes of a whole group of 64 weights from memory to
  * registers, and takes from q the elements that belong to them. q lies in shared memory in this
- * order, 16 elements for each lane, so that a warp reads 512 consecutive bytes. Eight loads of codes
- * of a lane are under way at once, and begin before q has arrived. Sums of warps that share the depth
- * are added in shared memory.
+ * order, as the registers of an instruction for each lane, so that a warp reads 512 bytes at once.
+ * Eight loads of codes of a lane are under way at once, and begin before those of q. Sums of warps
+ * that share the depth are added in shared memory.
  * Bytes: codes once for each 16 or 32 rows of q. q once for each block, from the second-level cache.
  * Numerics: exact, for rows of fewer than 2^18 elements.
  */
 #pragma once
 
-#include "kernels/tensor/matmul/tensor_core.cuh"
 #include "kernels/ternary/ternary_weights.cuh"
 
 #if !defined(GS_BLOCK_FORM)
@@ -36,50 +35,72 @@ namespace gridstride::tensor::ternary_matmul {
 template <int high>
 struct RowsMemory {
   static constexpr int rows = 16 * high;
-  unsigned char* memory;
+  static constexpr int packet = 16;                        // elements
+  static constexpr int chunk_lines = fields * high * 2;    // 512 bytes, a packet for each lane
+  uint4* memory;
 
-  // Packets of 16 bytes: `packet` is the number of 16 elements in a chunk. The permutation keeps
-  // both copies of neighbouring packets and reads of a warp free of bank conflicts.
-  static __device__ __forceinline__ int place(int own_chunk, int field, int row, int lane_group) {
-    const int line = (own_chunk * fields + field) * 2 * high + row / 8;
-    return (line * 32 + ((row % 8 * chunk_groups + lane_group) ^ 2 * field)) * group_bytes;
+  // The permutation keeps copies of neighbouring packets free of bank conflicts, too.
+  static __device__ __forceinline__ int place(int own_chunk, int field, int step, int lane) {
+    return (own_chunk * chunk_lines + (field * high + step) * 2) * 32 + (lane ^ 2 * field);
   }
 
-  // Starts to copy chunks from k on; beyond the last row and the depth are zeros.
-  __device__ __forceinline__ void fill(const TernaryProduct& p, i64 top, i64 k, int chunks) const {
-    constexpr int packet = 16;
-    constexpr int packets = chunk / packet;
-    const int count = chunks * packets;
-    for (int i = static_cast<int>(threadIdx.x); i < rows * count; i += rows_threads) {
-      const int row = i / count;
-      const int own = i % count;
-      const i64 first = k + own * packet;
-      const bool is_there = top + row < p.m && first < p.depth;
-      const int at = place(own / packets, own % fields, row, own / fields % chunk_groups);
-      copy_chunk(memory + at, is_there ? p.q + (top + row) * p.depth + first : p.q,
-                 is_there ? packet : 0);
-    }
-    commit_copies();
-  }
-
-  // The elements of two rows, 8 apart, that belong to a field of the lane's groups.
-  __device__ __forceinline__ void read(int own_chunk, int field, int step, uint4 (&to)[2]) const {
+  // Copies chunks from k on; beyond the last row and the depth are zeros. A warp copies pairs of rows.
+  __device__ __forceinline__ void fill(const TernaryProduct& p, i64 top, int k, int chunks) const {
+    constexpr int together = 4;
     const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int row = static_cast<int>(threadIdx.x) / 32;
+    const int packets = chunks * (chunk / packet);
+    const int rest = static_cast<int>(p.depth) - k;
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int at = place(own_chunk, field, step * 16 + half * 8 + lane / 4, lane % 4);
-      to[half] = *reinterpret_cast<const uint4*>(memory + at);
+    for (int step = 0; step < high; ++step) {
+      const i64 first = top + step * 16 + row;
+      const signed char* const from = p.q + first * p.depth + k;
+      const bool is_row[2] = {first < p.m, first + 8 < p.m};
+      for (int start = lane; start < packets; start += 32 * together) {
+        uint4 x[together][2];
+#pragma unroll
+        for (int i = 0; i < together; ++i) {
+          const int at = (start + 32 * i) * packet;
+#pragma unroll
+          for (int half = 0; half < 2; ++half) {
+            const bool is_there = is_row[half] && at < rest;
+            const auto* const source = from + half * 8 * p.depth + at;
+            x[i][half] = is_there ? *reinterpret_cast<const uint4*>(source) : uint4{0, 0, 0, 0};
+          }
+        }
+#pragma unroll
+        for (int i = 0; i < together; ++i) {
+          const int own = start + 32 * i;
+          if (own >= packets) break;
+          const int field = own % fields;
+          const int reader = row * chunk_groups + own / fields % chunk_groups;
+          uint4* const to = memory + place(own / (chunk / packet), field, step, reader);
+          to[0] = {x[i][0].x, x[i][1].x, x[i][0].y, x[i][1].y};
+          to[32] = {x[i][0].z, x[i][1].z, x[i][0].w, x[i][1].w};
+        }
+      }
     }
+  }
+
+  // The left operands of two instructions, of rows from 16 * step on.
+  __device__ __forceinline__ void read(int own_chunk, int field, int step, unsigned (&first)[4],
+                                       unsigned (&second)[4]) const {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const uint4* const from = memory + place(own_chunk, field, step, lane);
+    const uint4 x = from[0];
+    const uint4 y = from[32];
+    first[0] = x.x, first[1] = x.y, first[2] = x.z, first[3] = x.w;
+    second[0] = y.x, second[1] = y.y, second[2] = y.z, second[3] = y.w;
   }
 };
 
 // Up to 16 * high rows of q, of which `part` elements along k fit in shared memory.
 template <typename Multiply, int high, int k_warps, typename Finish>
-__device__ __forceinline__ void rows_mma(const TernaryProduct& p, i64 part,
-                                                   const Finish& finish) {
+__device__ __forceinline__ void rows_mma(const TernaryProduct& p, int part,
+                                         const Finish& finish) {
   extern __shared__ uint4 ternary_memory[];
   using Memory = RowsMemory<high>;
-  const Memory memory{reinterpret_cast<unsigned char*>(ternary_memory)};
+  const Memory memory{ternary_memory};
   constexpr int columns = warp_columns * (rows_warps / k_warps);
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % 32;
@@ -88,7 +109,8 @@ __device__ __forceinline__ void rows_mma(const TernaryProduct& p, i64 part,
   const i64 down = (p.m + Memory::rows - 1) / Memory::rows;
   const i64 top = blockIdx.x % down * Memory::rows;
   const i64 begin = blockIdx.x / down * columns;
-  const i64 groups = p.depth / group;
+  const int depth = static_cast<int>(p.depth);
+  const int groups = depth / group;
 
   // Rows of weights beyond the last one have sums that nothing reads.
   const uint4* codes[wide];
@@ -99,12 +121,13 @@ __device__ __forceinline__ void rows_mma(const TernaryProduct& p, i64 part,
     codes[c] = reinterpret_cast<const uint4*>(p.codes) + row * groups;
   }
   uint4 packed[chunks_ahead][wide];
-  // The codes of the chunks that this warp multiplies next; q has zeros for those beyond the depth.
-  const auto load = [&](i64 first_chunk, int own_chunk, int chunks) {
+  // The codes of chunks that this warp multiplies next. q has zeros for those beyond the depth.
+  const auto load = [&](int first_chunk, int end_chunk) {
 #pragma unroll
     for (int ahead = 0; ahead < chunks_ahead; ++ahead) {
-      const i64 wanted = (first_chunk + own_chunk + ahead * k_warps) * chunk_groups + lane % 4;
-      const bool is_there = own_chunk + ahead * k_warps < chunks && wanted < groups;
+      const int own_chunk = first_chunk + ahead * k_warps;
+      const int wanted = own_chunk * chunk_groups + lane % 4;
+      const bool is_there = own_chunk < end_chunk && wanted < groups;
 #pragma unroll
       for (int c = 0; c < wide; ++c) {
         packed[ahead][c] = is_there ? codes[c][wanted] : uint4{0, 0, 0, 0};
@@ -123,10 +146,9 @@ __device__ __forceinline__ void rows_mma(const TernaryProduct& p, i64 part,
     for (int field = 0; field < fields; ++field) {
 #pragma unroll
       for (int step = 0; step < high; ++step) {
-        uint4 q[2];
-        memory.read(own_chunk, field, step, q);
-        const unsigned first[4] = {q[0].x, q[1].x, q[0].y, q[1].y};
-        const unsigned second[4] = {q[0].z, q[1].z, q[0].w, q[1].w};
+        unsigned first[4];
+        unsigned second[4];
+        memory.read(own_chunk, field, step, first, second);
 #pragma unroll
         for (int c = 0; c < wide; ++c) {
           Multiply{}(sum[step][c], first, weights_of(weights[c].x, field),
@@ -138,13 +160,13 @@ __device__ __forceinline__ void rows_mma(const TernaryProduct& p, i64 part,
     }
   };
 
-  for (i64 k = 0; k < p.depth; k += part) {
-    const i64 rest = p.depth - k < part ? p.depth - k : part;
-    const int chunks = static_cast<int>((rest + chunk - 1) / chunk);
+  for (int k = 0; k < depth; k += part) {
+    const int rest = depth - k < part ? depth - k : part;
+    const int first_chunk = k / chunk;
+    const int chunks = (rest + chunk - 1) / chunk;
+    load(first_chunk + k_warp, first_chunk + chunks);
     if (k > 0) __syncthreads();
     memory.fill(p, top, k, chunks);
-    load(k / chunk, k_warp, chunks);
-    asm volatile("cp.async.wait_group 0;" ::: "memory");
     __syncthreads();
     for (int own_chunk = k_warp; own_chunk < chunks; own_chunk += chunks_ahead * k_warps) {
 #pragma unroll
@@ -152,7 +174,7 @@ __device__ __forceinline__ void rows_mma(const TernaryProduct& p, i64 part,
         if (own_chunk + ahead * k_warps >= chunks) break;
         multiply(own_chunk + ahead * k_warps, packed[ahead]);
       }
-      load(k / chunk, own_chunk + chunks_ahead * k_warps, chunks);
+      load(first_chunk + own_chunk + chunks_ahead * k_warps, first_chunk + chunks);
     }
   }
 
