@@ -119,7 +119,8 @@ Deno.test({
       dtypes: new Set<never>(),
       parameters: ["const signed char* q", "const unsigned char* codes", "int* out"],
       // Panels of twelve rows are those of VNNI.
-      body: `ternary_tile(TernaryProduct{q, codes, 1, 1, 128}, 0, 1, 0, 1,
+      body: `using namespace ternary_matmul;
+             ternary_tile<8, 4>(TernaryProduct{q, codes, 1, 1, 128}, 0, 1, 0, 1,
                           [=](i64, i64, int dot) { out[0] = dot, out[1] = panel_rows; });
              #if !defined(__clang__)
              out[1] = 0;
