@@ -55,7 +55,7 @@ import {
 } from "./kit/layout.ts";
 import { storageOf, Tensor, tracedOf } from "./tensor.ts";
 
-/** The edge of tiles, as `tile_size` in `map.cuh`, and tiles that a block of the block form takes. */
+/** The edge of tiles, and tiles that a block of the block form takes. */
 const TILE = 32;
 const TILES = 16;
 const BLOCK = 256;
@@ -188,7 +188,7 @@ interface MapLayout {
 /** The C++ text of the element of an operand in a row of a space. */
 function elementText(name: string, operand: number, kind: string): string {
   const inner = kind === "0" ? "" : kind === "1" ? " + i" : ` + i * t${operand}`;
-  return `${name}[at[${operand}]${inner}]`;
+  return `${name}[offsets[${operand}]${inner}]`;
 }
 
 /** Composes the kernel of an expression over a space of merged dimensions. */
@@ -219,7 +219,7 @@ function mapCode(
     definitions: [
       "struct Body {",
       ...members.map(({ name, type }) => `  ${type} ${name};`),
-      "  __device__ __forceinline__ void operator()(const i64* at, i64 i) const {",
+      "  __device__ __forceinline__ void operator()(const i64* offsets, i64 i) const {",
       ...writer.lines.map((line) => `    ${line}`),
       `    ${storeText(elementText("out", out, classes[out]!), value, dtype)}`,
       "  }",
@@ -228,7 +228,7 @@ function mapCode(
     body: [
       `  Space<${rank}, ${pointers.length}> space{};`,
       ...(rank === 1 ? [] : spaceText(rank, pointers.length, rank - 1)),
-      `  map${cross < 0 ? "" : `_tiles<${cross}>`}(space, elements, chunk, Body{${
+      `  map${cross < 0 ? "" : `_tiles<${cross}, ${TILE}>`}(space, elements, chunk, Body{${
         members.map((member) => member.value).join(", ")
       }});`,
     ].join("\n"),

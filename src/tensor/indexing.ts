@@ -101,8 +101,8 @@ function gather(
     body: [
       `  Space<${rank}, 3> space{};`,
       ...lines,
-      `  gather<${isRows}>(space, size, chunk, x, indices, out, stride,`,
-      "                 Positions{extent, faults, operation});",
+      `  index::gather<${isRows}>(space, size, chunk, x, indices, out, stride,`,
+      "                        index::Positions{extent, faults, operation});",
     ].join("\n"),
     size: result.size,
     error: positionError(action, extent),
@@ -290,8 +290,10 @@ export function scatterAdd<D extends DType>(
     inputs: { keys, order, updates: source } as Record<string, Tensor>,
     results: { out: result },
     numbers: { extent, outer: outer!, count: positions.size, inner: inner! },
-    body: `  scatter_add<${valueType(dtype)}>(outer, count, inner, chunk, keys, order, updates, out,
-      Positions{extent, faults, operation});`,
+    body: `  index::scatter_add<${
+      valueType(dtype)
+    }>(outer, count, inner, chunk, keys, order, updates, out,
+      index::Positions{extent, faults, operation});`,
     size: added.size,
     error: positionError(action, extent),
   }, stream);

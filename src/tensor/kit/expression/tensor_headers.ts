@@ -20,6 +20,10 @@ import BYTE_PANELS from "../../../../csrc/kernels/tensor/matmul/byte_panels.cuh"
   type: "text",
 };
 import ELEMENT from "../../../../csrc/kernels/tensor/element.cuh" with { type: "text" };
+import INDEX_LOOPS from "../../../../csrc/kernels/tensor/index_loops.cuh" with { type: "text" };
+import INDEX_THREADS from "../../../../csrc/kernels/tensor/index_threads.cuh" with { type: "text" };
+import MAP_LOOPS from "../../../../csrc/kernels/tensor/map_loops.cuh" with { type: "text" };
+import MAP_THREADS from "../../../../csrc/kernels/tensor/map_threads.cuh" with { type: "text" };
 import INDEX from "../../../../csrc/kernels/tensor/index.cuh" with { type: "text" };
 import MAP from "../../../../csrc/kernels/tensor/map.cuh" with { type: "text" };
 import MATMUL from "../../../../csrc/kernels/tensor/matmul/matmul.cuh" with { type: "text" };
@@ -43,6 +47,10 @@ export const TENSOR_HEADERS: Readonly<Record<string, string>> = {
   "kernels/tensor/matmul/byte_panels.cuh": BYTE_PANELS,
   "kernels/tensor/element.cuh": ELEMENT,
   "kernels/tensor/index.cuh": INDEX,
+  "kernels/tensor/index_loops.cuh": INDEX_LOOPS,
+  "kernels/tensor/index_threads.cuh": INDEX_THREADS,
+  "kernels/tensor/map_loops.cuh": MAP_LOOPS,
+  "kernels/tensor/map_threads.cuh": MAP_THREADS,
   "kernels/tensor/map.cuh": MAP,
   "kernels/tensor/matmul/matmul.cuh": MATMUL,
   "kernels/tensor/matmul/matmul_mma.cuh": MATMUL_MMA,
