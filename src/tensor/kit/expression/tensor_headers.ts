@@ -32,7 +32,13 @@ import MATMUL_MMA from "../../../../csrc/kernels/tensor/matmul/matmul_mma.cuh" w
 };
 import RANDOM from "../../../../csrc/kernels/tensor/random.cuh" with { type: "text" };
 import REDUCE from "../../../../csrc/kernels/tensor/reduce.cuh" with { type: "text" };
+import REDUCE_LOOPS from "../../../../csrc/kernels/tensor/reduce_loops.cuh" with { type: "text" };
+import REDUCE_THREADS from "../../../../csrc/kernels/tensor/reduce_threads.cuh" with {
+  type: "text",
+};
 import SORT from "../../../../csrc/kernels/tensor/sort.cuh" with { type: "text" };
+import SORT_LOOPS from "../../../../csrc/kernels/tensor/sort_loops.cuh" with { type: "text" };
+import SORT_THREADS from "../../../../csrc/kernels/tensor/sort_threads.cuh" with { type: "text" };
 import WARP from "../../../../csrc/kernels/tensor/warp.cuh" with { type: "text" };
 import TENSOR_CORE from "../../../../csrc/kernels/tensor/matmul/tensor_core.cuh" with {
   type: "text",
@@ -56,7 +62,11 @@ export const TENSOR_HEADERS: Readonly<Record<string, string>> = {
   "kernels/tensor/matmul/matmul_mma.cuh": MATMUL_MMA,
   "kernels/tensor/random.cuh": RANDOM,
   "kernels/tensor/reduce.cuh": REDUCE,
+  "kernels/tensor/reduce_loops.cuh": REDUCE_LOOPS,
+  "kernels/tensor/reduce_threads.cuh": REDUCE_THREADS,
   "kernels/tensor/sort.cuh": SORT,
+  "kernels/tensor/sort_loops.cuh": SORT_LOOPS,
+  "kernels/tensor/sort_threads.cuh": SORT_THREADS,
   "kernels/tensor/matmul/tensor_core.cuh": TENSOR_CORE,
   "kernels/tensor/warp.cuh": WARP,
 };
