@@ -16,7 +16,7 @@ import { DeviceWork } from "../tensor/kit/device_work.ts";
 import { hostVectorSets } from "../tensor/kit/expression/vector_set.ts";
 import { isDense, shapeText } from "../tensor/kit/layout.ts";
 import { multiplyText } from "../tensor/matmul/mma_variant.ts";
-import { tileOf } from "../tensor/matmul/own_variants.ts";
+import { BYTE_TILE_CONSTANTS, tileOf } from "../tensor/matmul/own_variants.ts";
 import { pad, type Tensor, type TensorOptions } from "../tensor/mod.ts";
 import { capability } from "../tensor/kit/precision.ts";
 import type { RowDType } from "../tensor/row_steps.ts";
@@ -298,7 +298,7 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
     ...(isMma
       ? { template: ternaryMmaTemplate, definitions: multiplyText(["int8", "int8"]) } as const
       : { template: ternaryMatmulTemplate } as const),
-    ...(isMma || variant === "dp4a" ? {} : { vectors: variant }),
+    ...(isMma || variant === "dp4a" ? {} : { vectors: variant, constants: BYTE_TILE_CONSTANTS }),
     inputs: {
       q: q as Tensor,
       codes: weights.codes as Tensor,
@@ -310,6 +310,7 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
     numbers: { m, n, depth, columns, rows },
     body: isMma
       ? `
+  using namespace matmul;
   using Left = Stored<signed char>;
   using Right = Stored<unsigned char>;
   const Product<unsigned int, Left, Right> product{q, codes, m, n, depth, depth, 1, 1, depth / 4};
@@ -318,7 +319,7 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
     const int dot = static_cast<int>(sum);
     ${finish}
   };
-  matmul_mma<Multiply, signed char, unsigned char, Lie::along, Lie::ternary,
+  matmul_mma<Multiply, signed char, unsigned char, Layout::along, Layout::ternary,
              ${rows}, ${columns}, false>(product, finish, blockIdx.x, down, gridDim.x);`
       : `
   const i64 down = (m + rows - 1) / rows;

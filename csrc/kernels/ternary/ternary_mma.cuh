@@ -14,7 +14,7 @@
 
 #include "kernels/tensor/matmul/matmul_mma.cuh"
 
-namespace gridstride::tensor {
+namespace gridstride::tensor::matmul {
 #if !defined(GS_BLOCK_FORM)
 
 // The elements of both operands as they are in memory.
@@ -24,7 +24,7 @@ struct Stored {
 };
 
 template <typename Convert, typename T, int edge, int threads>
-struct MmaTile<Convert, T, Lie::ternary, edge, threads> {
+struct MmaTile<Convert, T, Layout::ternary, edge, threads> {
   static constexpr int per_element = 4;
   static constexpr int depth = 64;
   static constexpr int size = 16 * edge;
@@ -54,4 +54,4 @@ struct MmaTile<Convert, T, Lie::ternary, edge, threads> {
 };
 
 #endif
-}  // namespace gridstride::tensor
+}  // namespace gridstride::tensor::matmul

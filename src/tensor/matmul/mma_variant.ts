@@ -25,7 +25,7 @@ const FORMATS: { readonly [D in DType]?: string } = {
 /** The extent of an instruction along k, by bytes of an element. */
 const DEPTHS: Readonly<Record<number, number>> = { 1: 32, 2: 16, 4: 8 };
 
-/** The edges of tiles, largest first, as in `matmul_mma.cuh`. */
+/** The edges of tiles, largest first. */
 const EDGES = [128, 64] as const;
 
 /** The type with all values of an operand once it is rounded; undefined if there is none. */
@@ -51,7 +51,7 @@ function storedTypes(problem: MatmulProblem): readonly [DType, DType] | undefine
 }
 
 /** How the elements of an operand lie: `row` is the stride across k, `column` that along k. */
-function lieOf(
+function layoutOf(
   { dtype, offset, batch, tensor }: MatrixOperand,
   [along, extent]: readonly [number, number],
   [across, rows]: readonly [number, number],
@@ -133,14 +133,14 @@ export const MMA: MatmulVariant = {
     const { a, b, m, n, k } = problem;
     const stored = storedTypes(problem)!;
     const plan = planMma(problem);
-    const lies = [
-      lieOf(a, [a.column, k], [a.row, m], stored[0]),
-      lieOf(b, [b.row, k], [b.column, n], stored[1]),
+    const layouts = [
+      layoutOf(a, [a.column, k], [a.row, m], stored[0]),
+      layoutOf(b, [b.row, k], [b.column, n], stored[1]),
     ];
     const parameters = [
       "Multiply",
       ...stored.map(cTypeOf),
-      ...lies.map((lie) => `Lie::${lie}`),
+      ...layouts.map((layout) => `Layout::${layout}`),
       plan.tileRows,
       plan.tileColumns,
       stored[0].startsWith("float8"),

@@ -21,13 +21,18 @@ import type { Tensor } from "../tensor.ts";
 import { epilogueOf, type MatmulProblem, type MatrixLayout, scaleType } from "./problem.ts";
 import type { MatmulVariant } from "./variants.ts";
 
-/** The largest tile of a block in the block form, as in `matmul.cuh`; in `byte_panels.cuh` wider. */
+/** The largest tile of a block in the block form, and that of 8-bit integers. */
 const TILE = { rows: 336, columns: 256 } as const;
-const INT8_COLUMNS = 512;
+const BYTE_TILE = { rows: TILE.rows, columns: 512 } as const;
+/** Constants of `byte_panels.cuh`. */
+export const BYTE_TILE_CONSTANTS = {
+  GS_BYTE_TILE_ROWS: BYTE_TILE.rows,
+  GS_BYTE_TILE_COLUMNS: BYTE_TILE.columns,
+} as const;
 /** A multiple of the rows of a panel with all vectors, and of its columns. */
 const STEP = { rows: 14, columns: 32 } as const;
-/** The edge of a tile of CUDA threads, and columns of a block of one row. */
-const SIMT_EDGE = 64;
+/** A tile of CUDA threads without tensor cores, and columns of a block of one row. */
+const SIMT_TILE = { rows: 64, columns: 64 } as const;
 const THREADS = 256;
 const SIMT_COLUMNS = 32;
 /** Multiplications that are worth another block, and elements read for one row. */
@@ -35,7 +40,7 @@ const PER_BLOCK = 2 ** 19;
 const INT8_PER_BLOCK = 2 ** 22;
 const READ_PER_BLOCK = 2 ** 15;
 /** Columns of a block of one row whose sums stay in a first-level cache. */
-const SUMS = 2048;
+const MAX_ROW_COLUMNS = 2048;
 /** The time to pack an element, in that of a vector of products. */
 const PACKING = 6;
 
@@ -144,9 +149,8 @@ function finishText(problem: MatmulProblem): { text: string; names: string[] } {
 }
 
 /** A template with a function for products, and what it needs besides the operands' conversions. */
-interface OwnTemplate {
+interface OwnTemplate extends Pick<KernelCode, "template" | "constants" | "definitions"> {
   readonly template: KernelTemplate;
-  readonly definitions: string;
 }
 
 /** The C++ of the kernel of a problem. */
@@ -157,6 +161,7 @@ function codeOf(problem: MatmulProblem, call: string, own: OwnTemplate): KernelC
   const type = sumsType(sums);
   return {
     template: own.template,
+    constants: own.constants ?? {},
     dtypes: [
       ...dtypesIn(epilogueOf(problem)),
       ...(problem.mode === "fp8" ? ["float8_e4m3" as const] : []),
@@ -166,10 +171,11 @@ function codeOf(problem: MatmulProblem, call: string, own: OwnTemplate): KernelC
     definitions: [
       convertText("Left", problem.a.dtype, problem),
       convertText("Right", problem.b.dtype, problem),
-      own.definitions,
+      own.definitions ?? "",
       text,
     ].join("\n"),
     body: [
+      "  using namespace matmul;",
       "  const i64 tile = blockIdx.x % tiles;",
       ...(batch.length === 0 ? [] : ["  i64 rest = blockIdx.x / tiles;"]),
       ...matrices.map(([name]) => `  ${name} += ${name}_offset;`),
@@ -222,7 +228,7 @@ export function run(
   result: Tensor,
   call: string,
   plan: OwnPlan,
-  own: OwnTemplate = { template: templates.matmul, definitions: "" },
+  own: OwnTemplate = { template: templates.matmul },
 ): void {
   const { a, b, bias, residual, stream, m, n, k, batch, scale } = problem;
   const numbers: Record<string, number> = {};
@@ -255,7 +261,9 @@ export function run(
   }, stream);
 }
 
-const TILES = "matmul_tile(product, finish, tile, down, tile_m, tile_n);";
+/** The call of a function for tiles of at most the given rows and columns. */
+const tilesCall = ({ rows, columns }: { readonly rows: number; readonly columns: number }) =>
+  `matmul_tile<${rows}, ${columns}>(product, finish, tile, down, tile_m, tile_n);`;
 
 const planPacked = (problem: MatmulProblem, perBlock?: number, maxColumns?: number): OwnPlan => {
   const { rows, columns } = tileOf(problem, perBlock, maxColumns);
@@ -272,11 +280,11 @@ export const PACKED: MatmulVariant = {
       : "it runs on a host device",
   }),
   plan: (problem) => planPacked(problem),
-  launch: (problem, result) => run(problem, result, TILES, planPacked(problem)),
+  launch: (problem, result) => run(problem, result, tilesCall(TILE), planPacked(problem)),
 };
 
 const planInt8 = (problem: MatmulProblem): OwnPlan =>
-  planPacked(problem, INT8_PER_BLOCK, INT8_COLUMNS);
+  planPacked(problem, INT8_PER_BLOCK, BYTE_TILE.columns);
 
 /** Packed panels of 8-bit integers, in the block form. */
 export const INT8: MatmulVariant = {
@@ -298,12 +306,12 @@ export const INT8: MatmulVariant = {
       result,
       "matmul_int8(product, finish, tile, down, tile_m, tile_n);",
       planInt8(problem),
-      { template: templates.matmulInt8, definitions: "" },
+      { template: templates.matmulInt8, constants: BYTE_TILE_CONSTANTS },
     ),
 };
 
 const planSimt = (problem: MatmulProblem): OwnPlan =>
-  planOf(problem, [problem.m, problem.n], [SIMT_EDGE, SIMT_EDGE]);
+  planOf(problem, [problem.m, problem.n], [SIMT_TILE.rows, SIMT_TILE.columns]);
 
 /** CUDA threads without tensor cores. */
 export const SIMT: MatmulVariant = {
@@ -315,7 +323,7 @@ export const SIMT: MatmulVariant = {
       : "it has CUDA threads, and the host device runs vectorised loops",
   }),
   plan: planSimt,
-  launch: (problem, result) => run(problem, result, TILES, planSimt(problem)),
+  launch: (problem, result) => run(problem, result, tilesCall(SIMT_TILE), planSimt(problem)),
 };
 
 /** The same product of transposed matrices. */
@@ -341,7 +349,7 @@ const planVector = (problem: MatmulProblem): OwnPlan => {
   const products = batch.reduce((product, size) => product * size, 1);
   const wanted = Math.min(2 * context.info.multiprocessorCount, extent * k / READ_PER_BLOCK);
   const columns = Math.ceil(extent / Math.max(1, Math.ceil(wanted / products)) / 16) * 16;
-  return planOf(problem, [1, extent], [1, Math.min(columns, SUMS)]);
+  return planOf(problem, [1, extent], [1, Math.min(columns, MAX_ROW_COLUMNS)]);
 };
 
 /** One row or one column: the matrix is read once. */
@@ -356,6 +364,8 @@ export const VECTOR: MatmulVariant = {
   plan: planVector,
   launch: (problem, result) => {
     const row = problem.m === 1 ? problem : transposed(problem);
-    run(row, result, "matmul_vector(product, finish, tile, tile_n);", planVector(problem));
+    const columns = problem.work.form === "block" ? MAX_ROW_COLUMNS : SIMT_COLUMNS;
+    const call = `matmul_vector<${columns}>(product, finish, tile, tile_n);`;
+    run(row, result, call, planVector(problem));
   },
 };

@@ -28,7 +28,7 @@ const SPILLS: readonly { readonly call: RegExp; readonly most: number; readonly 
     },
     {
       call:
-        /^matmul_mma<Multiply, __nv_fp8_e4m3, __nv_fp8_e4m3, Lie::any, Lie::any, 128, 128, true>/,
+        /^matmul_mma<Multiply, __nv_fp8_e4m3, __nv_fp8_e4m3, Layout::any, Layout::any, 128, 128, true>/,
       most: 160,
       reason: "elements of other types are converted on their way to shared memory",
     },

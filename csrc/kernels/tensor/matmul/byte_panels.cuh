@@ -16,9 +16,9 @@
 
 namespace gridstride::tensor {
 
-// The largest tile, as in own_variants.ts and ternary_matmul.ts.
-constexpr int byte_tile_rows = 336;
-constexpr int byte_tile_columns = 512;
+// The largest tile.
+constexpr int byte_tile_rows = GS_BYTE_TILE_ROWS;
+constexpr int byte_tile_columns = GS_BYTE_TILE_COLUMNS;
 
 #if defined(__AVX512VNNI__)
 constexpr int byte_lanes = 16;

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "kernels/tensor/map.cuh"
+#include "kernels/tensor/element.cuh"
 
 namespace gridstride::tensor {
 #if !defined(GS_BLOCK_FORM)

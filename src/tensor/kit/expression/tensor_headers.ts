@@ -27,7 +27,13 @@ import MAP_THREADS from "../../../../csrc/kernels/tensor/map_threads.cuh" with {
 import INDEX from "../../../../csrc/kernels/tensor/index.cuh" with { type: "text" };
 import MAP from "../../../../csrc/kernels/tensor/map.cuh" with { type: "text" };
 import MATMUL from "../../../../csrc/kernels/tensor/matmul/matmul.cuh" with { type: "text" };
+import MATMUL_LOOPS from "../../../../csrc/kernels/tensor/matmul/matmul_loops.cuh" with {
+  type: "text",
+};
 import MATMUL_MMA from "../../../../csrc/kernels/tensor/matmul/matmul_mma.cuh" with {
+  type: "text",
+};
+import MATMUL_THREADS from "../../../../csrc/kernels/tensor/matmul/matmul_threads.cuh" with {
   type: "text",
 };
 import RANDOM from "../../../../csrc/kernels/tensor/random.cuh" with { type: "text" };
@@ -59,7 +65,9 @@ export const TENSOR_HEADERS: Readonly<Record<string, string>> = {
   "kernels/tensor/map_threads.cuh": MAP_THREADS,
   "kernels/tensor/map.cuh": MAP,
   "kernels/tensor/matmul/matmul.cuh": MATMUL,
+  "kernels/tensor/matmul/matmul_loops.cuh": MATMUL_LOOPS,
   "kernels/tensor/matmul/matmul_mma.cuh": MATMUL_MMA,
+  "kernels/tensor/matmul/matmul_threads.cuh": MATMUL_THREADS,
   "kernels/tensor/random.cuh": RANDOM,
   "kernels/tensor/reduce.cuh": REDUCE,
   "kernels/tensor/reduce_loops.cuh": REDUCE_LOOPS,
