@@ -157,6 +157,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/kernels/tensor/attention/attention.cuh",
   "csrc/kernels/tensor/attention/attention_loops.cuh",
   "csrc/kernels/tensor/attention/attention_mma.cuh",
+  "csrc/kernels/tensor/attention/attention_threads.cuh",
   "csrc/kernels/tensor/attention/attention_tiles.cuh",
   "csrc/kernels/tensor/element.cuh",
   "csrc/kernels/tensor/index.cuh",

@@ -13,7 +13,7 @@
 #include "kernels/tensor/attention/attention.cuh"
 
 #if defined(GS_BLOCK_FORM)
-namespace gridstride::tensor {
+namespace gridstride::tensor::attention {
 
 // Products of vectors become fused multiply-adds, which g++ does not know by name behind a
 // precompiled header.
@@ -110,8 +110,8 @@ struct ScoreTile {
 
   Lanes scores[key_tile * span];
   Lanes addends[key_tile * span];  // to scores
-  Lanes most[columns];
-  Lanes total[columns];
+  Lanes row_max[columns];
+  Lanes row_sum[columns];
   Lanes factor[columns];
   IntLanes low[columns];
   IntLanes high[columns];
@@ -126,8 +126,8 @@ struct AttentionTile : ScoreTile<Columns, Columns> {
   static constexpr int step = Vectors == 1 ? 8 : 6;
   using ScoreTile<Columns, Columns>::rows;
   using ScoreTile<Columns, Columns>::scores;
-  using ScoreTile<Columns, Columns>::most;
-  using ScoreTile<Columns, Columns>::total;
+  using ScoreTile<Columns, Columns>::row_max;
+  using ScoreTile<Columns, Columns>::row_sum;
   using ScoreTile<Columns, Columns>::factor;
 
   Lanes q[max_head * columns];
@@ -243,23 +243,23 @@ struct AttentionTile : ScoreTile<Columns, Columns> {
   template <bool HasMask>
   __device__ __forceinline__ void normalize(int column, int count, float) {
     Lanes* const place = scores + column;
-    const Lanes before = most[column];
+    const Lanes before = row_max[column];
     Lanes largest = before;
     for (int j = 0; j < count; ++j) {
       const Lanes s = place[j * columns];
       largest = s > largest ? s : largest;
     }
-    most[column] = largest;
+    row_max[column] = largest;
     // Of a row without visible keys all powers are 0.
     const Lanes base = largest == -INFINITY ? Lanes{} : largest;
     factor[column] = power_of_2(exponent_of<HasMask>(before, base));
-    Lanes sum = total[column] * factor[column];
+    Lanes sum = row_sum[column] * factor[column];
     for (int j = 0; j < count; ++j) {
       const Lanes p = power_of_2(exponent_of<HasMask>(place[j * columns], base));
       place[j * columns] = p;
       sum += p;
     }
-    total[column] = sum;
+    row_sum[column] = sum;
   }
 
   template <typename Out>
@@ -294,8 +294,8 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
   const int used = (job.rows + Tile::width * lanes - 1) / (Tile::width * lanes) * Tile::width;
   const float scale = scale_of(a);
   const float unit = Tile::unit(scale);
-  const T* const own_k = k + job.batch * a.k[0] + job.head * a.k[1];
-  const T* const own_v = v + job.batch * a.v[0] + job.head * a.v[1];
+  const T* const k_base = k + job.batch * a.k[0] + job.head * a.k[1];
+  const T* const v_base = v + job.batch * a.v[0] + job.head * a.v[1];
   AttentionRow rows[Tile::rows];
   const T* queries[Tile::rows];
   int low[Tile::rows];
@@ -318,11 +318,12 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
   __builtin_memcpy(tile.low, low, sizeof low);
   __builtin_memcpy(tile.high, high, sizeof high);
   for (int c = 0; c < used; ++c) {
-    tile.most[c] = Lanes{} - INFINITY;
-    tile.total[c] = Lanes{};
+    tile.row_max[c] = Lanes{} - INFINITY;
+    tile.row_sum[c] = Lanes{};
   }
   for (i64 begin = job.begin; begin < job.end; begin += key_tile) {
     const int count = job.end - begin < key_tile ? static_cast<int>(job.end - begin) : key_tile;
+    // Tiles in hidden blocks are skipped.
     if (blocks != nullptr) {
       bool is_visible = false;
       for (int r = 0; r < used * lanes; ++r) {
@@ -332,14 +333,15 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
       }
       if (!is_visible) continue;
     }
+    // Operands: the rows of keys and values.
     for (int j = 0; j < count; ++j) {
       const i64 row = key_row<Source>(a, job, begin + j);
-      tile.set_key(j, own_k + row * a.k[2], own_v + row * a.v[2], size, value_size);
+      tile.set_key(j, k_base + row * a.k[2], v_base + row * a.v[2], size, value_size);
       // Few rows take less time than reading the keys.
       if (Tile::rows == few_rows && begin + key_tile + j < job.end) {
         const i64 next = key_row<Source>(a, job, begin + key_tile + j);
-        prefetch(own_k + next * a.k[2], size);
-        prefetch(own_v + next * a.v[2], value_size);
+        prefetch(k_base + next * a.k[2], size);
+        prefetch(v_base + next * a.v[2], value_size);
       }
     }
     const bool is_whole = common_low <= begin && begin + count - 1 <= common_high;
@@ -347,10 +349,12 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
                                   is_whole && !has_mask && blocks == nullptr);
     for (int first = 0; first < used; first += Tile::span) {
       const int last = used - first < Tile::span ? used : first + Tile::span;
+      // Scores.
       tile.score(first, last, count, size);
+      // Mask: its elements, the window and the blocks.
       if constexpr (has_mask) {
         for (int r = first * lanes; r < last * lanes && r < job.rows; ++r) {
-          const M* const own = mask + mask_place(a, job, rows[r], begin);
+          const M* const own = mask + mask_offset(a, job, rows[r], begin);
           float* const place = reinterpret_cast<float*>(tile.addends) + r - first * lanes;
           for (int j = 0; j < count; ++j) {
             place[j * Tile::span * lanes] = addend_of(own[j * a.mask[3]]);
@@ -372,16 +376,18 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
           }
         }
       }
+      // Online softmax, and values.
       for (int c = first; c < last; ++c) tile.template normalize<has_mask>(c, count, unit);
       tile.add_values(first, last, count, value_size);
     }
   }
+  // Store.
   tile.end();
   for (int r = 0; r < job.rows; ++r) {
-    const float sum = tile.total[r / lanes][r % lanes];
+    const float sum = tile.row_sum[r / lanes][r % lanes];
     const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
     tile.store_row(r, out_row(a, job, rows[r], out), value_size, factor);
-    store_sum<has_mask>(a, job, rows[r], tile.most[r / lanes][r % lanes], sum, sums);
+    store_sum<has_mask>(a, job, rows[r], tile.row_max[r / lanes][r % lanes], sum, sums);
   }
   if (has_others) add_others<Source>(a, job, v, mask, blocks, 0, 1, out);
 }
@@ -410,5 +416,5 @@ __device__ __forceinline__ void attention(const Attention& a, const T* q, const 
                                                            sums);
 }
 
-}  // namespace gridstride::tensor
+}  // namespace gridstride::tensor::attention
 #endif

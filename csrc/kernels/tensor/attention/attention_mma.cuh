@@ -20,7 +20,7 @@
 #include "kernels/tensor/attention/attention.cuh"
 #include "kernels/tensor/matmul/tensor_core.cuh"
 
-namespace gridstride::tensor {
+namespace gridstride::tensor::attention {
 #if !defined(GS_BLOCK_FORM)
 
 // Rows of keys or values in shared memory, each of `Width` elements of 16 bits.
@@ -141,8 +141,8 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
   const int value_size = static_cast<int>(a.value_size);
   const int end = static_cast<int>(job.end);
   const float scale = scale_of(a);
-  const T* const own_k = k + job.batch * a.k[0] + job.head * a.k[1];
-  const T* const own_v = v + job.batch * a.v[0] + job.head * a.v[1];
+  const T* const k_base = k + job.batch * a.k[0] + job.head * a.k[1];
+  const T* const v_base = v + job.batch * a.v[0] + job.head * a.v[1];
   AttentionRow rows[2];
   int low[2];
   int high[2];
@@ -184,15 +184,15 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
     if (begin >= end) return;
     const int count = end - begin < tile ? end - begin : tile;
     unsigned char* const to = memory + stage * stage_size;
-    TileK::template fill<Source, tile, threads>(to, a, job, own_k, a.k[2], begin, count, size);
-    TileV::template fill<Source, tile, threads>(to + k_size, a, job, own_v, a.v[2], begin, count,
+    TileK::template fill<Source, tile, threads>(to, a, job, k_base, a.k[2], begin, count, size);
+    TileV::template fill<Source, tile, threads>(to + k_size, a, job, v_base, a.v[2], begin, count,
                                                 value_size);
     commit_copies();
   };
   float result[Value / 8][4] = {};
   bool has_others = false;  // values that are NaN or infinite
-  float most[2] = {-INFINITY, -INFINITY};
-  float total[2] = {};  // of this thread's columns
+  float row_max[2] = {-INFINITY, -INFINITY};
+  float row_sum[2] = {};  // of this thread's columns
   int begin = visible_from(static_cast<int>(job.begin));
   int stage = 0;
   fill(begin, stage);
@@ -225,7 +225,7 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
     for (int r = 0; r < 2; ++r) {
       const int last = is_visible(r, begin) ? high[r] : -1;
       const bool is_whole = low[r] <= begin && begin + tile - 1 <= last;
-      float largest = most[r];
+      float largest = row_max[r];
 #pragma unroll
       for (int j = 0; j < tile / 8; ++j) {
 #pragma unroll
@@ -236,7 +236,7 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
           score *= scale;
           if constexpr (has_mask) {
             if (is_seen) {
-              score = masked<M>(score, addend_of(mask[mask_place(a, job, rows[r], at)]));
+              score = masked<M>(score, addend_of(mask[mask_offset(a, job, rows[r], at)]));
             }
           }
           if (!is_seen) score = -INFINITY;
@@ -250,8 +250,8 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
       }
       // Of a row without visible keys all powers are 0.
       const float base = largest == -INFINITY ? 0.0f : largest;
-      const float factor = fast_power_of_2(exponent_of<has_mask>(most[r], base));
-      most[r] = largest;
+      const float factor = fast_power_of_2(exponent_of<has_mask>(row_max[r], base));
+      row_max[r] = largest;
       float sum = 0.0f;
 #pragma unroll
       for (int j = 0; j < tile / 8; ++j) {
@@ -262,7 +262,7 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
           sum += score;
         }
       }
-      total[r] = fmaf(total[r], factor, sum);
+      row_sum[r] = fmaf(row_sum[r], factor, sum);
 #pragma unroll
       for (int i = 0; i < Value / 8; ++i) {
         result[i][2 * r] *= factor;
@@ -293,10 +293,10 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
   for (int r = 0; r < 2; ++r) {
 #pragma unroll
     for (int distance = 2; distance > 0; distance /= 2) {
-      total[r] += __shfl_xor_sync(0xffffffffu, total[r], distance);
+      row_sum[r] += __shfl_xor_sync(0xffffffffu, row_sum[r], distance);
     }
     if (first + 8 * r >= job.rows) continue;
-    const float factor = total[r] == 0.0f ? 0.0f : 1.0f / total[r];
+    const float factor = row_sum[r] == 0.0f ? 0.0f : 1.0f / row_sum[r];
     Out* const to = out_row(a, job, rows[r], out);
 #pragma unroll
     for (int i = 0; i < Value / 8; ++i) {
@@ -310,7 +310,7 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
         if (at + 1 < value_size) to[at + 1] = right;
       }
     }
-    if (across == 0) store_sum<has_mask>(a, job, rows[r], most[r], total[r], sums);
+    if (across == 0) store_sum<has_mask>(a, job, rows[r], row_max[r], row_sum[r], sums);
   }
   if (!__syncthreads_or(has_others)) return;
   // The block as the compiler does not know it: of the same one, it would keep the job in registers
@@ -321,4 +321,4 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
 }
 
 #endif
-}  // namespace gridstride::tensor
+}  // namespace gridstride::tensor::attention

@@ -23,7 +23,7 @@
 #if defined(GS_MATRIX_TILES)
 #include <gridstride/matrix_tiles.h>
 
-namespace gridstride::tensor {
+namespace gridstride::tensor::attention {
 
 // g++ -O3 takes twice as long to compile this, and makes no faster code of it.
 #if !defined(__clang__)
@@ -96,8 +96,8 @@ struct MatrixTile : ScoreTile<Columns, 1> {
   static constexpr int width = 1;
   using ScoreTile<Columns, 1>::rows;
   using ScoreTile<Columns, 1>::scores;
-  using ScoreTile<Columns, 1>::most;
-  using ScoreTile<Columns, 1>::total;
+  using ScoreTile<Columns, 1>::row_max;
+  using ScoreTile<Columns, 1>::row_sum;
   using ScoreTile<Columns, 1>::factor;
 
   // What a register reads or writes is together.
@@ -255,7 +255,7 @@ struct MatrixTile : ScoreTile<Columns, 1> {
     const Lanes here =
         larger(larger(largest[0], largest[1]), larger(largest[2], largest[3])) *
         (HasMask ? 1.0f : unit);
-    const Lanes before = most[column];
+    const Lanes before = row_max[column];
     const IntLanes grows = here > before + max_exponent;
     const Lanes now = grows ? here : before;
     // Of a row without visible keys all powers are 0.
@@ -263,12 +263,12 @@ struct MatrixTile : ScoreTile<Columns, 1> {
     int is_changed = 0;
     for (int r = 0; r < lanes; ++r) is_changed |= grows[r];
     if (is_changed != 0) {
-      most[column] = now;
+      row_max[column] = now;
       factor[column] = power_of_2(exponent_of<HasMask>(before, base));
-      total[column] *= factor[column];
+      row_sum[column] *= factor[column];
       is_rescaled[column] = true;
     }
-    Lanes sum = total[column];
+    Lanes sum = row_sum[column];
     for (int s = 0; s < key_tile / 32; ++s) {
       WordLanes pairs[16];
       for (int i = 0; i < 16; ++i) {
@@ -286,7 +286,7 @@ struct MatrixTile : ScoreTile<Columns, 1> {
       transpose(pairs);
       __builtin_memcpy(powers[s], pairs, sizeof pairs);
     }
-    total[column] = sum;
+    row_sum[column] = sum;
   }
 
   __device__ __forceinline__ void rescale(int column, int value_tiles) {
@@ -369,5 +369,5 @@ struct MatrixTile : ScoreTile<Columns, 1> {
 #pragma GCC pop_options
 #endif
 
-}  // namespace gridstride::tensor
+}  // namespace gridstride::tensor::attention
 #endif

@@ -16,6 +16,9 @@ import ATTENTION_MMA from "../../../../csrc/kernels/tensor/attention/attention_m
 import ATTENTION_TILES from "../../../../csrc/kernels/tensor/attention/attention_tiles.cuh" with {
   type: "text",
 };
+import ATTENTION_THREADS from "../../../../csrc/kernels/tensor/attention/attention_threads.cuh" with {
+  type: "text",
+};
 import BYTE_PANELS from "../../../../csrc/kernels/tensor/matmul/byte_panels.cuh" with {
   type: "text",
 };
@@ -55,6 +58,7 @@ export const TENSOR_HEADERS: Readonly<Record<string, string>> = {
   "kernels/tensor/attention/attention.cuh": ATTENTION,
   "kernels/tensor/attention/attention_loops.cuh": ATTENTION_LOOPS,
   "kernels/tensor/attention/attention_mma.cuh": ATTENTION_MMA,
+  "kernels/tensor/attention/attention_threads.cuh": ATTENTION_THREADS,
   "kernels/tensor/attention/attention_tiles.cuh": ATTENTION_TILES,
   "kernels/tensor/matmul/byte_panels.cuh": BYTE_PANELS,
   "kernels/tensor/element.cuh": ELEMENT,
