@@ -1,5 +1,6 @@
 // The generated kernel that CONTRIBUTING.md prints is the one that the generator writes.
 
+import "../support/cache_directory.ts";
 import { assertEquals } from "@std/assert";
 import { openDevice } from "../../mod.ts";
 import { square, zeros } from "../../src/device/tensor.ts";
