@@ -130,7 +130,7 @@ const NOT_YET: readonly string[] = [
   "csrc/kernels/tensor/attention/attention_tiles.cuh",
   "csrc/kernels/tensor/element.cuh",
   "csrc/kernels/tensor/matmul/byte_panels.cuh",
-  "csrc/kernels/tensor/matmul/matmul.cuh",
+  "csrc/kernels/tensor/matmul/matmul_loops.cuh",
   "csrc/kernels/ternary/ternary_matmul.cuh",
 ];
 
@@ -146,16 +146,8 @@ const COPIED_CONSTANT = /(?<!Numerics: (?:exact, )?)\bas (?:`\w+` )?in `?[a-z_/]
 
 /** Files with constants that TypeScript and C++ both define. */
 const WITH_COPIES: readonly string[] = [
-  "csrc/kernels/tensor/matmul/byte_panels.cuh",
-  "csrc/kernels/tensor/matmul/matmul.cuh",
   "csrc/kernels/ternary/ternary_matmul.cuh",
-  "src/tensor/attention/attention.ts",
-  "src/tensor/attention/attention_kernel.ts",
-  "src/tensor/elementwise_kernel.ts",
-  "src/tensor/matmul/mma_variant.ts",
-  "src/tensor/matmul/own_variants.ts",
   "src/tensor/rows.ts",
-  "src/tensor/sorting.ts",
   "src/ternary/layouts.ts",
 ];
 

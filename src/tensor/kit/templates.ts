@@ -16,7 +16,6 @@ export interface TemplateCall {
   readonly action: string;
   readonly template: KernelTemplate;
   readonly vectors?: KernelText["vectors"];
-  readonly constants?: KernelText["constants"];
   /** The tensors to read, by the names that the body uses for pointers to their first elements. */
   readonly inputs: Readonly<Record<string, Tensor>>;
   /** The tensors to write, by the names in the body. */
