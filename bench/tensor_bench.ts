@@ -20,7 +20,7 @@ import {
   type Tensor,
   zeros,
 } from "../src/device/tensor.ts";
-import { DeviceWork } from "../src/tensor/device_work.ts";
+import { DeviceWork } from "../src/tensor/kit/device_work.ts";
 import { storageOf } from "../src/tensor/tensor.ts";
 import { TENSOR_POWERS, TENSOR_POWERS_ON_GPU, tensorGroup } from "./report/tensor_goals.ts";
 import { device, ON_GPU } from "./support/bench_device.ts";

@@ -6,7 +6,7 @@
  */
 
 import { builtInKernel } from "../../src/launch/kernel_library.ts";
-import { DeviceWork } from "../../src/tensor/device_work.ts";
+import { DeviceWork } from "../../src/tensor/kit/device_work.ts";
 import type { Device } from "../../mod.ts";
 import type { Sample, SampledBench } from "../report/figure.ts";
 import type { Bench } from "./measure.ts";

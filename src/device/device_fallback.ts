@@ -11,7 +11,7 @@ import { displayAs } from "../ffi/display.ts";
 import { logger } from "../ffi/logging.ts";
 import { labelOf } from "../hardware/device_context.ts";
 import { CompilerUnavailableError } from "../launch/compile/compile_error.ts";
-import { hostVectors } from "../tensor/expression/vector_set.ts";
+import { hostVectors } from "../tensor/kit/expression/vector_set.ts";
 import { storageOf, Tensor } from "../tensor/tensor.ts";
 import { Device } from "./device.ts";
 import { DeviceStatistics, OperationRecorder, type Provider } from "./device_statistics.ts";

@@ -11,7 +11,7 @@ import { requireArrayOf } from "../memory/dtype.ts";
 import { inChunks } from "../tensor/chunks.ts";
 import { fromTypedArray, full, requireSize } from "../tensor/creation.ts";
 import { fuse } from "../tensor/fusion.ts";
-import { requireShape, type Shape, shapeText, sizeOf } from "../tensor/layout.ts";
+import { requireShape, type Shape, shapeText, sizeOf } from "../tensor/kit/layout.ts";
 import { concat } from "../tensor/manipulation.ts";
 import { matmul } from "../tensor/matmul/matmul.ts";
 import { sum } from "../tensor/reductions.ts";

@@ -4,12 +4,12 @@
  * @module
  */
 
+import { type KernelTemplate, templates } from "./kit/expression/kernel_template.ts";
 import { requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { cTypeOf, type DType } from "../memory/dtype.ts";
-import type { KernelText } from "./expression/kernel_text.ts";
 import {
   castNode,
   dtypesIn,
@@ -19,8 +19,8 @@ import {
   operationTypes,
   scalarTypesIn,
   storeText,
-} from "./expression/node.ts";
-import { type OperationName, valueType } from "./expression/operations.ts";
+} from "./kit/expression/node.ts";
+import { type OperationName, valueType } from "./kit/expression/operations.ts";
 import {
   commonContext,
   commonType,
@@ -52,10 +52,10 @@ import {
   sizeOf,
   type Space,
   strideClass,
-} from "./layout.ts";
+} from "./kit/layout.ts";
 import { storageOf, Tensor, tracedOf } from "./tensor.ts";
 
-/** The edge of tiles, as `tile_size` in `map.cuh`, and tiles that a block of the block form takes. */
+/** The edge of tiles, and tiles that a block of the block form takes. */
 const TILE = 32;
 const TILES = 16;
 const BLOCK = 256;
@@ -173,7 +173,7 @@ export interface MapCall {
   readonly dtype: DType;
   /** The device, where no operand has one. */
   readonly context?: DeviceContext;
-  readonly template?: KernelText["template"];
+  readonly template?: KernelTemplate;
 }
 
 /** How the elements of the inputs, and of the result after them, lie in a space. */
@@ -188,12 +188,12 @@ interface MapLayout {
 /** The C++ text of the element of an operand in a row of a space. */
 function elementText(name: string, operand: number, kind: string): string {
   const inner = kind === "0" ? "" : kind === "1" ? " + i" : ` + i * t${operand}`;
-  return `${name}[at[${operand}]${inner}]`;
+  return `${name}[offsets[${operand}]${inner}]`;
 }
 
 /** Composes the kernel of an expression over a space of merged dimensions. */
 function mapCode(
-  { root: rootOf, tensors, dtype, template = "map" }: MapCall,
+  { root: rootOf, tensors, dtype, template = templates.map }: MapCall,
   { rank, classes, cross }: MapLayout,
 ): KernelCode {
   const root = rootOf();
@@ -219,7 +219,7 @@ function mapCode(
     definitions: [
       "struct Body {",
       ...members.map(({ name, type }) => `  ${type} ${name};`),
-      "  __device__ __forceinline__ void operator()(const i64* at, i64 i) const {",
+      "  __device__ __forceinline__ void operator()(const i64* offsets, i64 i) const {",
       ...writer.lines.map((line) => `    ${line}`),
       `    ${storeText(elementText("out", out, classes[out]!), value, dtype)}`,
       "  }",
@@ -228,7 +228,7 @@ function mapCode(
     body: [
       `  Space<${rank}, ${pointers.length}> space{};`,
       ...(rank === 1 ? [] : spaceText(rank, pointers.length, rank - 1)),
-      `  map${cross < 0 ? "" : `_tiles<${cross}>`}(space, elements, chunk, Body{${
+      `  map${cross < 0 ? "" : `_tiles<${cross}, ${TILE}>`}(space, elements, chunk, Body{${
         members.map((member) => member.value).join(", ")
       }});`,
     ].join("\n"),

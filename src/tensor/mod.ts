@@ -24,8 +24,8 @@ provideOperations({ ...elementwise, ...reductions, dense, matmul });
 
 export { type ElementValue, type Nested, Tensor } from "./tensor.ts";
 export type { Operand, TensorOptions } from "./kit/checks.ts";
-export type { Shape, Slice } from "./layout.ts";
-export type { Absorbed, FirstAbove, FloatResult, Promote, SumResult } from "./promotion.ts";
+export type { Shape, Slice } from "./kit/layout.ts";
+export type { Absorbed, FirstAbove, FloatResult, Promote, SumResult } from "./kit/promotion.ts";
 export {
   arange,
   type CreationOptions,
@@ -102,7 +102,7 @@ export {
 } from "./sorting.ts";
 export { matmulBatch } from "./matmul/batch.ts";
 export { explainMatmul, matmul, type MatmulOptions } from "./matmul/matmul.ts";
-export { type PrecisionMode, setPrecision } from "./precision.ts";
+export { type PrecisionMode, setPrecision } from "./kit/precision.ts";
 export {
   layerNorm,
   layerNormBackward,

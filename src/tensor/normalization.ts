@@ -8,8 +8,8 @@ import { requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DType } from "../memory/dtype.ts";
 import { requireDType, type TensorOptions } from "./kit/checks.ts";
-import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
-import { shapeText } from "./layout.ts";
+import { castNode, type ExpressionNode, operationNode } from "./kit/expression/node.ts";
+import { shapeText } from "./kit/layout.ts";
 import { reduceExpression } from "./reductions.ts";
 import {
   requireFloats,

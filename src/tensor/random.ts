@@ -4,14 +4,15 @@
  * @module
  */
 
+import { templates } from "./kit/expression/kernel_template.ts";
 import type { Scalar } from "./kit/kernel_call.ts";
 import { refuseOption, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { type DType, typedArrayOver } from "../memory/dtype.ts";
 import { elementBits, type NarrowFloatDType, narrowFloatValue } from "../memory/element_bits.ts";
 import { CREATION_NAMES, type CreationOptions, generated, positionNode } from "./creation.ts";
-import { castNode, type ExpressionNode, operationNode } from "./expression/node.ts";
-import type { Shape } from "./layout.ts";
+import { castNode, type ExpressionNode, operationNode } from "./kit/expression/node.ts";
+import type { Shape } from "./kit/layout.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** The element types of random numbers. */
@@ -99,7 +100,10 @@ function random<D extends DType>(
     const operands = [positionNode, ...nodes.slice(0, 4)];
     return finish({ kind: "call", name, dtype: "float64", operands }, nodes[4]);
   };
-  return generated({ action, key: name, root, scalars, shape, template: "random" }, options);
+  return generated(
+    { action, key: name, root, scalars, shape, template: templates.random },
+    options,
+  );
 }
 
 const double = (value: number): Scalar => ({ dtype: "float64", value });
@@ -154,7 +158,7 @@ export function uniform<D extends DType = "float32">(
   const finish = (value: ExpressionNode, limit?: ExpressionNode) =>
     operationNode("minimum", [castNode(value, dtype), limit!], dtype);
   const numbers = [double(low), double(high - low), { dtype, value: below }];
-  return random(action, "uniform_at", shape, options, finish, numbers);
+  return random(action, "random::uniform_at", shape, options, finish, numbers);
 }
 
 /**
@@ -176,5 +180,8 @@ export function normal<D extends DType = "float32">(
   const dtype = requireNumbers(action, options, { mean, deviation });
   if (deviation < 0) refuseOption(RangeError, action, "deviation", "at least 0", deviation);
   const finish = (value: ExpressionNode) => castNode(value, dtype);
-  return random(action, "normal_at", shape, options, finish, [double(mean), double(deviation)]);
+  return random(action, "random::normal_at", shape, options, finish, [
+    double(mean),
+    double(deviation),
+  ]);
 }

@@ -13,9 +13,9 @@ import {
   keyOf,
   operationNode,
   replaceLeaves,
-} from "./expression/node.ts";
-import type { OperationName } from "./expression/operations.ts";
-import { type Shape, shapeText, sizeOf } from "./layout.ts";
+} from "./kit/expression/node.ts";
+import type { OperationName } from "./kit/expression/operations.ts";
+import { type Shape, shapeText, sizeOf } from "./kit/layout.ts";
 import { reduceExpression } from "./reductions.ts";
 import { keptName, meanNode, mergedNode, type RowProgram, type RowStage, runRows } from "./rows.ts";
 import { TensorScope } from "./scope.ts";

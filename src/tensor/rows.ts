@@ -4,11 +4,11 @@
  * @module
  */
 
+import { type KernelForm, templates } from "./kit/expression/kernel_template.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import type { DType } from "../memory/dtype.ts";
-import { DeviceWork } from "./device_work.ts";
+import { DeviceWork } from "./kit/device_work.ts";
 import { withDense } from "./elementwise_kernel.ts";
-import type { KernelForm } from "./expression/kernel_text.ts";
 import {
   castNode,
   dtypesIn,
@@ -19,8 +19,8 @@ import {
   replaceLeaves,
   scalarTypesIn,
   storeText,
-} from "./expression/node.ts";
-import { valueType } from "./expression/operations.ts";
+} from "./kit/expression/node.ts";
+import { valueType } from "./kit/expression/operations.ts";
 import { commonContext, type TensorOptions } from "./kit/checks.ts";
 import {
   callKernel,
@@ -40,8 +40,8 @@ import {
   sizeOf,
   type Space,
   strideClass,
-} from "./layout.ts";
-import { refuseCapture } from "./operation/reports.ts";
+} from "./kit/layout.ts";
+import { refuseCapture } from "./kit/operation/reports.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** The reducers of `reduce.cuh`; `SquareSum` adds up the squares of values, which may be out of range. */
@@ -132,7 +132,7 @@ const JOB: Readonly<Record<KernelForm, number>> = { block: 32768, threads: 8192 
 const PART: Readonly<Record<KernelForm, number>> = { block: 131072, threads: 8192 };
 /** With this many jobs, rows are not split. */
 const ENOUGH_JOBS = 256;
-/** Columns of a tile, as `tile_columns` in `reduce.cuh`. */
+/** Columns of a tile. */
 const TILE: Readonly<Record<KernelForm, number>> = { block: 512, threads: BLOCK };
 
 const isPlace = (reducer: Reducer) => reducer.startsWith("Arg");
@@ -261,9 +261,10 @@ function rowsCode(
     ];
   });
   return {
-    template: "reduce",
+    template: templates.reduce,
     dtypes: dtypesIn(...rootsOf(program)),
     body: [
+      "  using namespace reduce;",
       ...rowSpaceText(rank, inputs),
       `  for_each_row<${threads}>(rows * segments, per_block, [=](i64 job) {`,
       "    const i64 row = segments == 1 ? job : job / segments;",
@@ -472,6 +473,7 @@ function columnsCode(
   stage: RowStage,
   dtype: DType,
   { inputs, rank, kinds }: OperandLayout,
+  tile: number,
 ): KernelCode {
   // Inputs are at p0[row * r0 + i].
   const load = (k: number) =>
@@ -489,13 +491,14 @@ function columnsCode(
     ? "[=](i64) { return 1; }"
     : "[=](i64 column) { return f(begin, column); }";
   const reduce = stage.reducer.endsWith("Sum")
-    ? `sum_columns<${type}, ${stage.reducer === "SquareSum"}>(begin, end, tile, columns, f`
-    : `reduce_columns<${stage.reducer}<${type}>>(begin, end, tile, columns, ${first}, f`;
+    ? `sum_columns<${tile}, ${type}, ${stage.reducer === "SquareSum"}>(begin, end, tile, columns, f`
+    : `reduce_columns<${tile}, ${stage.reducer}<${type}>>(begin, end, tile, columns, ${first}, f`;
   const merged = valueType(mergedType(stage.reducer, stage.value.dtype));
   return {
-    template: "reduce",
+    template: templates.reduce,
     dtypes: dtypesIn(...roots),
     body: [
+      "  using namespace reduce;",
       ...rowSpaceText(rank, inputs),
       "  const i64 tile = blockIdx.x % tiles;",
       "  const i64 segment = blockIdx.x / tiles % segments;",
@@ -584,7 +587,7 @@ export function runColumns(call: ColumnsCall, options: TensorOptions = {}): Tens
     results: { y: result },
     action,
     key: `columns ${keyOfProgram(program)} ${kinds} ${rank}`,
-    code: () => columnsCode(own, type, { inputs: tensors.length, rank, kinds }),
+    code: () => columnsCode(own, type, { inputs: tensors.length, rank, kinds }, TILE[work.form]),
     size: { grid: outer * tiles * segments, block: work.form === "block" ? 1 : BLOCK },
   }, stream);
   if (segments === 1) return result;

@@ -9,9 +9,9 @@ import { describeValue } from "../ffi/describe_value.ts";
 import type { DType } from "../memory/dtype.ts";
 import { copyOf } from "./elementwise_kernel.ts";
 import { requireDType, type TensorOptions } from "./kit/checks.ts";
-import { DeviceWork } from "./device_work.ts";
-import type { ExpressionNode } from "./expression/node.ts";
-import { requireAxis, shapeText } from "./layout.ts";
+import { DeviceWork } from "./kit/device_work.ts";
+import type { ExpressionNode } from "./kit/expression/node.ts";
+import { requireAxis, shapeText } from "./kit/layout.ts";
 import { mean, sum } from "./reductions.ts";
 import {
   requireFloats,
@@ -111,7 +111,7 @@ function backward(
 }
 
 /**
- * E to the power of the elements, divided by the sum along an axis. Computed with differences to the
+ * e to the power of the elements, divided by the sum along an axis. Computed with differences to the
  * largest element, so that large elements do not overflow. A row with +inf or NaN, or of -inf alone,
  * gives NaN, as in PyTorch.
  *

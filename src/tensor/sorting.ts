@@ -4,6 +4,7 @@
  * @module
  */
 
+import { templates } from "./kit/expression/kernel_template.ts";
 import { requireInteger, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
@@ -12,13 +13,13 @@ import { applyExpression, applyOperation, copyOf, dense } from "./elementwise_ke
 import { CHUNK, newTensor } from "./kit/kernel_call.ts";
 import { commonContext, commonType, requireStored, type TensorOptions } from "./kit/checks.ts";
 import { arange, ones, zeros } from "./creation.ts";
-import { type ExpressionNode, operationNode } from "./expression/node.ts";
-import { valueType } from "./expression/operations.ts";
+import { type ExpressionNode, operationNode } from "./kit/expression/node.ts";
+import { valueType } from "./kit/expression/operations.ts";
 import { take } from "./indexing.ts";
-import { denseStrides, requireAxis, shapeText } from "./layout.ts";
+import { denseStrides, requireAxis, shapeText } from "./kit/layout.ts";
 import { type AxisOptions, concat } from "./manipulation.ts";
-import { type SumResult, sumResult } from "./promotion.ts";
-import { runTemplate } from "./templates.ts";
+import { type SumResult, sumResult } from "./kit/promotion.ts";
+import { runTemplate } from "./kit/templates.ts";
 import { TensorScope } from "./scope.ts";
 import { storageOf, type Tensor } from "./tensor.ts";
 
@@ -35,7 +36,7 @@ export interface SortOptions extends TensorOptions {
 
 const SORT_NAMES = ["axis", "descending", "stream"];
 
-/** Elements of a run that the first pass sorts, as `run_length` in `sort.cuh`. */
+/** Elements of a run that the first pass sorts. */
 const RUN = 16;
 /** Elements that a job merges at most in the block form; a CUDA thread merges one run's length. */
 const SEGMENT = 4096;
@@ -103,11 +104,12 @@ function sortRows(
     const perRow = Math.ceil(n / segment);
     runTemplate({
       action: "sort",
-      template: "sort",
+      template: templates.sort,
       inputs: { keys: from.keys, ...(from.places && { places: from.places }) },
       results: { sorted: to.keys, ...(to.places && { sorted_places: to.places }) },
       numbers: { per_row: perRow, n, segment, width },
       body: [
+        "  using namespace sort;",
         `  const Entries<${isIndexed}, const ${type}> in{keys, ${places}};`,
         `  const Entries<${isIndexed}, ${type}> out{sorted, ${sortedPlaces}};`,
         `  sort_pass<${isDescending}>(size, per_row, chunk, n, segment, width, in, out);`,
@@ -251,12 +253,12 @@ export function searchsorted(
   );
   runTemplate({
     action,
-    template: "sort",
+    template: templates.sort,
     inputs: { sorted: copies[0]!, values: copies[1]! },
     results: { out: result as Tensor },
     numbers: { n: x1.size },
     body: `  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
-    out[i] = search_sorted<${side === "right"}>(sorted, n, values[i]);
+    out[i] = sort::search_sorted<${side === "right"}>(sorted, n, values[i]);
   });`,
     size: result.size,
   }, stream);
@@ -363,11 +365,11 @@ function scanRows(x: Tensor, dtype: DType, options: TensorOptions): Tensor {
   const pass = (sums: Tensor, isLast: boolean) =>
     runTemplate({
       action: "cumulativeSum",
-      template: "sort",
+      template: templates.sort,
       inputs: { x },
       results: { out: result, sums },
       numbers: { per_row: perRow, length, n, is_last: isLast ? 1 : 0 },
-      body: `  scan_rows<${
+      body: `  sort::scan_rows<${
         valueType(dtype)
       }>(size, per_row, chunk, length, n, is_last != 0, x, out, sums);`,
       size: jobs,

@@ -5,7 +5,7 @@
  */
 
 import { describeValue } from "../ffi/describe_value.ts";
-import { shapeText, sizeOf } from "../tensor/layout.ts";
+import { shapeText, sizeOf } from "../tensor/kit/layout.ts";
 import type { Layout, Section } from "./layouts.ts";
 
 /** Calls a function for each byte: its address, that of its signs, and its first weight's place. */

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { ternaryTemplate } from "./kernel_templates.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import type { DType } from "../memory/dtype.ts";
 import type { Stream } from "../stream/stream.ts";
@@ -12,8 +13,8 @@ import { copyOf, dense } from "../tensor/elementwise_kernel.ts";
 import { newTensor } from "../tensor/kit/kernel_call.ts";
 import { full } from "../tensor/creation.ts";
 import { abs, max } from "../tensor/mod.ts";
-import { sizeOf } from "../tensor/layout.ts";
-import { runTemplate } from "../tensor/templates.ts";
+import { sizeOf } from "../tensor/kit/layout.ts";
+import { runTemplate } from "../tensor/kit/templates.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { byteError, elementError, HALF_SCALES, scaleError } from "./codec.ts";
 import { type Layout, ROUNDINGS, type Section } from "./layouts.ts";
@@ -24,19 +25,36 @@ const BYTES = 4096;
 const MOST_DIGITS = 7;
 const NO_DIGIT = { extent: 1, byte: 0, row: 0, column: 0, sign: 0 };
 
+/** The numbers by which `ternary.cuh` knows how weights are rounded. */
+const CONSTANTS = {
+  GS_ROUNDING_EXACT: ROUNDINGS.indexOf("exact"),
+  GS_ROUNDING_RECIPROCAL: ROUNDINGS.indexOf("reciprocal"),
+  GS_ROUNDING_ABOVE_HALF: ROUNDINGS.indexOf("aboveHalf"),
+  GS_ROUNDING_FROM_HALF: ROUNDINGS.indexOf("fromHalf"),
+};
+/** The template of all kernels here. */
+const TEMPLATE = { template: ternaryTemplate, constants: CONSTANTS };
+
+/** A kernel over the bytes of each section. */
+interface ByteKernel {
+  readonly action: string;
+  readonly inputs: { readonly scales: Tensor } & Readonly<Record<string, Tensor>>;
+  readonly results: Readonly<Record<string, Tensor>>;
+  /** The C++ statement for a byte. */
+  readonly text: (codec: Section["codec"]) => string;
+  /** The error for a value that the kernel reported. */
+  readonly error: (value: bigint) => Error;
+}
+
 /** Runs a kernel over the bytes of each section. */
 function eachByte(
-  call: string,
   layout: Layout,
-  inputs: Readonly<Record<string, Tensor>>,
-  results: Readonly<Record<string, Tensor>>,
-  text: (codec: Section["codec"]) => string,
-  error: (value: bigint) => Error,
+  { action, inputs, results, text, error }: ByteKernel,
   stream: Stream,
 ): void {
   const { columns, bias } = layout;
   const rounding = ROUNDINGS.indexOf(layout.rounding);
-  const { size } = inputs.scales!;
+  const { size } = inputs.scales;
   for (const section of layout.sections) {
     const { digits, codec, byte, sign, column, slots, rowStep, columnStep } = section;
     const count = digits.reduce((product, { extent }) => product * extent, 1);
@@ -51,8 +69,8 @@ function eachByte(
       `place.take(${["extent", "byte", "row", "column", "sign"].map((name) => name + k)});`
     );
     runTemplate({
-      action: call,
-      template: "ternary",
+      action,
+      ...TEMPLATE,
       inputs,
       results,
       numbers: {
@@ -62,6 +80,7 @@ function eachByte(
         per_scale: size === 1 ? 0 : sizeOf(layout.shape) / size,
       },
       body: [
+        "  using namespace ternary;",
         "  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {",
         "    Place place{byte, sign, 0, column, i};",
         ...takes.reverse().map((line) => `    ${line}`),
@@ -90,11 +109,12 @@ function copyScales(
   const [from, to] = ["bytes[byte + i * step + k]", "u8_of(scales)[i * width + k]"];
   runTemplate({
     action: isRead ? "ternary read scales" : "ternary write scales",
-    template: "ternary",
+    ...TEMPLATE,
     inputs: isRead ? { bytes } : { scales },
     results: isRead ? { scales } : { bytes },
     numbers: { ...numbers, width },
-    body: `  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
+    body: `  using namespace ternary;
+  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
     for (i64 k = 0; k < width; ++k) ${isRead ? `${to} = ${from}` : `${from} = ${to}`};
   });`,
     size: scales.size,
@@ -119,11 +139,12 @@ function derivedScales(x: Tensor, layout: Layout, action: string, stream: Stream
   const result = newTensor(x.context, "float32", [count], stream) as Tensor;
   runTemplate({
     action: "ternary scales",
-    template: "ternary",
+    ...TEMPLATE,
     inputs: { largest: own },
     results: { scales: result },
     numbers: { rounding: ROUNDINGS.indexOf(rounding), is_half: Number(isHalf) },
-    body: `  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
+    body: `  using namespace ternary;
+  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
     const float scale = scale_for(largest[i], rounding);
     if (is_half && is_scale(scale) && scale >= ${HALF_SCALES.most}.0f) {
       report(faults, operation, i);
@@ -143,11 +164,12 @@ export function checkedScales(given: Tensor, action: string, wanted?: Stream): T
   const result = newTensor(given.context, "float32", given.shape, stream) as Tensor;
   runTemplate({
     action: "ternary check scales",
-    template: "ternary",
+    ...TEMPLATE,
     inputs: { scales },
     results: { out: result },
     numbers: {},
-    body: `  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
+    body: `  using namespace ternary;
+  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
     if (!(scales[i] > 0 && is_scale(scales[i]))) report(faults, operation, i);
     out[i] = scales[i];
   });`,
@@ -174,15 +196,14 @@ export function encodeTensor(
     ? derivedScales(source, layout, action, stream)
     : dense(given, { stream });
   const bytes = full([layout.bytes], 0, { device: x, dtype: "uint8", stream });
-  eachByte(
-    "ternary encode",
-    layout,
-    { x: source, scales },
-    { bytes: bytes as Tensor },
-    (codec) => `encode_byte<Codec::${codec}>(matrix, place, x, scales, bytes, rounding);`,
-    (value) => value < 0n ? scaleError(action, -1n - value) : elementError(action, value, rounding),
-    stream,
-  );
+  eachByte(layout, {
+    action: "ternary encode",
+    inputs: { x: source, scales },
+    results: { bytes: bytes as Tensor },
+    text: (codec) => `encode_byte<Codec::${codec}>(matrix, place, x, scales, bytes, rounding);`,
+    error: (value) =>
+      value < 0n ? scaleError(action, -1n - value) : elementError(action, value, rounding),
+  }, stream);
   if (stored !== undefined && scales.size > 0) {
     using narrow = copyOf(scales, stored.dtype, { stream });
     copyScales(layout, bytes as Tensor, narrow, false, stream);
@@ -215,16 +236,14 @@ export function decodeTensor<D extends DType>(
     ? dense(ownScales!, { stream })
     : copyOf(stored, "float32", { stream });
   const out = newTensor(context, dtype, layout.shape, stream);
-  eachByte(
-    "ternary decode",
-    layout,
-    { bytes, scales },
-    { out: out as Tensor },
-    (codec) => `decode_byte<Codec::${codec}>(matrix, place, bytes, scales, out);`,
-    (value) =>
+  eachByte(layout, {
+    action: "ternary decode",
+    inputs: { bytes, scales },
+    results: { out: out as Tensor },
+    text: (codec) => `decode_byte<Codec::${codec}>(matrix, place, bytes, scales, out);`,
+    error: (value) =>
       value < 0n ? scaleError(action, -1n - value) : byteError(action, layout.format, value),
-    stream,
-  );
+  }, stream);
   if (bytes !== given) bytes.dispose();
   stored?.dispose();
   if (scales !== ownScales) scales.dispose();

@@ -7,7 +7,7 @@
 import { requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { requireDType } from "../tensor/kit/checks.ts";
-import { shapeText, sizeOf } from "../tensor/layout.ts";
+import { shapeText, sizeOf } from "../tensor/kit/layout.ts";
 import { fromTypedArray, type Shape, Tensor, type TensorOptions } from "../tensor/mod.ts";
 import {
   decodeBytes,

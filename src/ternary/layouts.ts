@@ -14,7 +14,7 @@
 import { requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { Shape } from "../tensor/mod.ts";
-import { requireShape, shapeText, sizeOf } from "../tensor/layout.ts";
+import { requireShape, shapeText, sizeOf } from "../tensor/kit/layout.ts";
 import { tileFor } from "./tiles.ts";
 
 /**
@@ -120,7 +120,7 @@ export interface Section {
   readonly columnStep: number;
 }
 
-/** How a weight becomes -1, 0 or 1, as in `ternary.cuh`. */
+/** How a weight becomes -1, 0 or 1. */
 export const ROUNDINGS = ["exact", "reciprocal", "aboveHalf", "fromHalf"] as const;
 
 /** A format for a shape. */

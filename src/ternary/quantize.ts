@@ -7,8 +7,8 @@
 import { requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { concat, type Tensor, type TensorOptions } from "../tensor/mod.ts";
-import { castNode, type ExpressionNode } from "../tensor/expression/node.ts";
-import { shapeText } from "../tensor/layout.ts";
+import { castNode, type ExpressionNode } from "../tensor/kit/expression/node.ts";
+import { shapeText } from "../tensor/kit/layout.ts";
 import { requireFloats, type RowDType, RowNodes, rowType, runAlong } from "../tensor/row_steps.ts";
 import type { RowStage } from "../tensor/rows.ts";
 

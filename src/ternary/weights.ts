@@ -9,7 +9,7 @@ import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { requireDType } from "../tensor/kit/checks.ts";
 import { full } from "../tensor/creation.ts";
-import { shapeText } from "../tensor/layout.ts";
+import { shapeText } from "../tensor/kit/layout.ts";
 import { concat, fromTypedArray, type Shape, Tensor, type TensorOptions } from "../tensor/mod.ts";
 import type { RowDType } from "../tensor/row_steps.ts";
 import { decodeBytes, requireBytes, requireScales, scaleError, storedScales } from "./codec.ts";

@@ -10,7 +10,7 @@ import {
   warmUp,
 } from "../../bench/support/sampling.ts";
 import { cos, zeros } from "../../src/device/tensor.ts";
-import { DeviceWork } from "../../src/tensor/device_work.ts";
+import { DeviceWork } from "../../src/tensor/kit/device_work.ts";
 import { device } from "../support/device.ts";
 
 function bench(clock: Bench["clock"], run: Bench["run"], calls?: number): Bench {

@@ -6,8 +6,8 @@ import { CREATION_OPERATIONS } from "../../src/device/validation/creation_operat
 import { PRODUCT_OPERATIONS } from "../../src/device/validation/product_operations.ts";
 import { CASES, runCases } from "../../src/device/validation/tensor_validation.ts";
 import { DeviceContext } from "../../src/hardware/device_context.ts";
-import { DeviceWork, KERNEL_COMPILER } from "../../src/tensor/device_work.ts";
-import { domainProblem, OPERATIONS } from "../../src/tensor/expression/operations.ts";
+import { DeviceWork, KERNEL_COMPILER } from "../../src/tensor/kit/device_work.ts";
+import { domainProblem, OPERATIONS } from "../../src/tensor/kit/expression/operations.ts";
 import * as tensors from "../../src/tensor/mod.ts";
 import { ternaryVariants } from "../../src/ternary/ternary_matmul.ts";
 import { QUANTIZATION_OPERATIONS } from "../../src/device/validation/quantization_operations.ts";

@@ -9,7 +9,7 @@ import * as analysis from "../../src/lab/analysis/mod.ts";
 import * as memory from "../../src/lab/memory/mod.ts";
 import { DeviceTrace } from "../../src/lab/trace/mod.ts";
 import * as tuning from "../../src/lab/tuning/mod.ts";
-import { DeviceWork } from "../../src/tensor/device_work.ts";
+import { DeviceWork } from "../../src/tensor/kit/device_work.ts";
 import { configuration, runDeno } from "../style/repository.ts";
 import { device } from "../support/device.ts";
 import { recordingDevice } from "../tensor/cuda/recording_device.ts";

@@ -45,7 +45,7 @@ function importProblem(from: string, target: string, typesOnly: boolean): string
     return typesOnly ? undefined : "lab/analysis imports nothing but types";
   }
   // The templates of generated kernels, as text.
-  if (layer === "tensor" && target.startsWith("csrc/kernels/tensor/")) return undefined;
+  if (target.startsWith(`csrc/kernels/${layer}/`)) return undefined;
   if (layer === undefined || layer === other) return undefined;
   if (layer === "cli") {
     return [...PUBLIC, "deno.json", FILE_WRITER].includes(target)

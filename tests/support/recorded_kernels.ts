@@ -7,8 +7,8 @@
 import type { KernelArgument } from "../../src/launch/signature/signature_types.ts";
 import { DeviceBuffer } from "../../src/memory/device_buffer.ts";
 import { tidy } from "../../src/device/tensor.ts";
-import { DeviceWork, type GeneratedKernel } from "../../src/tensor/device_work.ts";
-import type { KernelText } from "../../src/tensor/expression/kernel_text.ts";
+import { DeviceWork, type GeneratedKernel } from "../../src/tensor/kit/device_work.ts";
+import type { KernelText } from "../../src/tensor/kit/expression/kernel_text.ts";
 import type { device } from "./device.ts";
 
 /** A kernel as an operation requests it, and the arguments of its launch by their names. */

@@ -4,11 +4,11 @@
  * @module
  */
 
+import type { KernelForm } from "../../src/tensor/kit/expression/kernel_template.ts";
 import { assert, assertEquals } from "@std/assert";
 import { type DType, openDevice } from "../../mod.ts";
 import { type Tensor, tensor } from "../../src/device/tensor.ts";
-import { DeviceWork } from "../../src/tensor/device_work.ts";
-import type { KernelForm } from "../../src/tensor/expression/kernel_text.ts";
+import { DeviceWork } from "../../src/tensor/kit/device_work.ts";
 import { device } from "./device.ts";
 
 const VARIABLE = "GRIDSTRIDE_SIMULATE";

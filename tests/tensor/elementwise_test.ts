@@ -6,7 +6,7 @@ import { type DType, DTYPES } from "../../mod.ts";
 import * as tensors from "../../src/device/tensor.ts";
 import { type Tensor, tensor, zeros } from "../../src/device/tensor.ts";
 import { integerRange, isFloatDType } from "../../src/memory/dtype.ts";
-import { promote } from "../../src/tensor/promotion.ts";
+import { promote } from "../../src/tensor/kit/promotion.ts";
 import {
   BINARY,
   INTEGER,

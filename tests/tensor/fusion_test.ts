@@ -19,7 +19,7 @@ import {
   ExpressionWriter,
   keyOf,
   operationNode,
-} from "../../src/tensor/expression/node.ts";
+} from "../../src/tensor/kit/expression/node.ts";
 
 type Step = readonly [name: string, operand: number];
 

@@ -19,7 +19,7 @@ import {
   type Tensor,
   tensor,
 } from "../../src/device/tensor.ts";
-import { DeviceWork } from "../../src/tensor/device_work.ts";
+import { DeviceWork } from "../../src/tensor/kit/device_work.ts";
 
 /** Opens a device whose kernels run as CUDA threads; the form is decided on first use. */
 function openSimulated() {

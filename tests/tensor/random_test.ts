@@ -1,8 +1,9 @@
 // Random tensors against the published vectors of Philox4x32-10 and a reference in JavaScript.
 
+import { templates } from "../../src/tensor/kit/expression/kernel_template.ts";
 import { device } from "../support/device.ts";
 import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
-import { signatureOf, sourceOf } from "../../src/tensor/expression/kernel_text.ts";
+import { signatureOf, sourceOf } from "../../src/tensor/kit/expression/kernel_text.ts";
 import { normal, setSeed, type Tensor, uniform } from "../../src/device/tensor.ts";
 import { runProgram } from "../support/subprocess.ts";
 
@@ -43,10 +44,10 @@ const VECTORS = [
 Deno.test("The generator has the published vectors of Philox4x32-10", async () => {
   const text = {
     name: "vectors",
-    template: "random",
+    template: templates.random,
     dtypes: new Set<never>(),
     parameters: ["const unsigned int* in", "unsigned int* out"],
-    body: `const Words words = philox({in[0], in[1], in[2], in[3]}, in[4], in[5]);
+    body: `const random::Words words = random::philox({in[0], in[1], in[2], in[3]}, in[4], in[5]);
       out[0] = words.x; out[1] = words.y; out[2] = words.z; out[3] = words.w;`,
   } as const;
   using module = await device.compile(sourceOf(text, "threads"));

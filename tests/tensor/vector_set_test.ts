@@ -1,12 +1,13 @@
 // The vector instructions of generated kernels on the host device.
 
+import { ternaryMatmulTemplate } from "../../src/ternary/kernel_templates.ts";
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { EnvironmentError } from "../../src/ffi/granted_environment.ts";
 import { openDevice } from "../../mod.ts";
 import { fromTypedArray, matmul, ones, type Tensor } from "../../src/device/tensor.ts";
 import { ternaryMatmul, TernaryWeights } from "../../src/device/ternary.ts";
-import { sourceOf } from "../../src/tensor/expression/kernel_text.ts";
-import { hostVectors, loopOptions } from "../../src/tensor/expression/vector_set.ts";
+import { sourceOf } from "../../src/tensor/kit/expression/kernel_text.ts";
+import { hostVectors, loopOptions } from "../../src/tensor/kit/expression/vector_set.ts";
 import { Grid } from "../support/tensor_forms.ts";
 
 const VARIABLE = "GRIDSTRIDE_HOST_VECTORS";
@@ -114,11 +115,12 @@ Deno.test({
     using device = openDevice("host");
     const source = sourceOf({
       name: "dots",
-      template: "ternaryMatmul",
+      template: ternaryMatmulTemplate,
       dtypes: new Set<never>(),
       parameters: ["const signed char* q", "const unsigned char* codes", "int* out"],
       // Panels of twelve rows are those of VNNI.
-      body: `ternary_tile(TernaryProduct{q, codes, 1, 1, 128}, 0, 1, 0, 1,
+      body: `using namespace ternary_matmul;
+             ternary_tile<8, 4>(TernaryProduct{q, codes, 1, 1, 128}, 0, 1, 0, 1,
                           [=](i64, i64, int dot) { out[0] = dot, out[1] = panel_rows; });
              #if !defined(__clang__)
              out[1] = 0;

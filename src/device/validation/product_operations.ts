@@ -12,7 +12,7 @@ import { attentionVariableLength } from "../../tensor/attention/variable_length.
 import { full, tensor } from "../../tensor/creation.ts";
 import { astype } from "../../tensor/elementwise.ts";
 import { concat, pad } from "../../tensor/manipulation.ts";
-import { sizeOf } from "../../tensor/layout.ts";
+import { sizeOf } from "../../tensor/kit/layout.ts";
 import { matmulBatch } from "../../tensor/matmul/batch.ts";
 import { matmul, type MatmulOptions } from "../../tensor/matmul/matmul.ts";
 import { VARIANT_NAMES } from "../../tensor/matmul/variants.ts";

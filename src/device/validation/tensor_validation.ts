@@ -10,7 +10,7 @@ import { CompileError, diagnosticText } from "../../launch/compile/compile_error
 import { type DType, DTYPES, integerRange, isFloatDType } from "../../memory/dtype.ts";
 import * as elementwise from "../../tensor/elementwise.ts";
 import { fromTypedArray, full } from "../../tensor/creation.ts";
-import { domainProblem, OPERATIONS } from "../../tensor/expression/operations.ts";
+import { domainProblem, OPERATIONS } from "../../tensor/kit/expression/operations.ts";
 import { fuse } from "../../tensor/fusion.ts";
 import { matmul } from "../../tensor/matmul/matmul.ts";
 import * as reductions from "../../tensor/reductions.ts";

@@ -9,10 +9,16 @@ import { streamFor } from "../../memory/buffer_copy.ts";
 import { commonContext, requireDType, requireStored, type TensorOptions } from "../kit/checks.ts";
 import { dense } from "../elementwise_kernel.ts";
 import { newTensor } from "../kit/kernel_call.ts";
-import { shapeText } from "../layout.ts";
+import { shapeText } from "../kit/layout.ts";
 import { TensorScope } from "../scope.ts";
 import type { Tensor } from "../tensor.ts";
-import { chooseAttention, KEY_TILE, planAttention, runAttention } from "./attention_kernel.ts";
+import {
+  chooseAttention,
+  KEY_TILE,
+  MAX_HEAD,
+  planAttention,
+  runAttention,
+} from "./attention_kernel.ts";
 
 /**
  * The element types of {@linkcode attention}.
@@ -20,8 +26,6 @@ import { chooseAttention, KEY_TILE, planAttention, runAttention } from "./attent
  */
 export type AttentionDType = "float32" | "float16" | "bfloat16";
 const DTYPES: readonly AttentionDType[] = ["float32", "float16", "bfloat16"];
-/** The longest head, as `max_head` in `attention.cuh`. */
-export const MAX_HEAD = 256;
 const MAX_LENGTH = 2 ** 31 - 1 - KEY_TILE;
 
 /**

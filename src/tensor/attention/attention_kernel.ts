@@ -4,24 +4,35 @@
  * @module
  */
 
+import { templates } from "../kit/expression/kernel_template.ts";
 import { refuseOption } from "../../ffi/arguments.ts";
 import { bytesPerElement } from "../../memory/dtype.ts";
 import type { Stream } from "../../stream/stream.ts";
 import { newTensor } from "../kit/kernel_call.ts";
-import { broadcastStrides, type Shape, sizeOf } from "../layout.ts";
+import { broadcastStrides, type Shape, sizeOf } from "../kit/layout.ts";
 import { multiplyText } from "../matmul/mma_variant.ts";
-import { capability } from "../precision.ts";
-import { runTemplate } from "../templates.ts";
+import { capability } from "../kit/precision.ts";
+import { runTemplate } from "../kit/templates.ts";
 import { storageOf, type Tensor } from "../tensor.ts";
 
 /** Rows of a tile of queries: in general, and for few of them. */
 const TILE_ROWS = 64;
 const FEW_ROWS = 16;
-/** Keys of a tile, as `key_tile` in `attention.cuh`. */
+/** Keys of a tile; visible blocks are multiples of it. */
 export const KEY_TILE = 64;
+/** The longest head. */
+export const MAX_HEAD = 256;
 /** Threads of a block, and how many of them share a row. */
 const THREADS = 128;
-const PER_ROW = 8;
+const ROW_THREADS = 8;
+/** What the templates know of these. */
+const CONSTANTS = {
+  GS_KEY_TILE: KEY_TILE,
+  GS_MAX_HEAD: MAX_HEAD,
+  GS_FEW_ROWS: FEW_ROWS,
+  GS_BLOCK_THREADS: THREADS,
+  GS_ROW_THREADS: ROW_THREADS,
+} as const;
 /** Keys are split if there are fewer blocks, and a part has at least so many keys. */
 const SPLIT = { block: { blocks: 64, keys: 512 }, threads: { blocks: 256, keys: 256 } } as const;
 /** A distance beyond all keys. */
@@ -94,7 +105,7 @@ function membersOf(values: Readonly<Record<string, number | readonly number[]>>)
 
 /** The width of heads of values that a kernel of CUDA threads is compiled for. */
 function columnsOf(valueSize: number): number {
-  return [64, 128, 256].find((width) => valueSize <= width)! / PER_ROW;
+  return [64, 128, 256].find((width) => valueSize <= width)! / ROW_THREADS;
 }
 
 /** What decides the kernel. */
@@ -168,15 +179,19 @@ function kernelFor(call: AttentionPlan, tileRows: number) {
   const { q, v, source } = call;
   const valueSize = v.shape[3]!;
   const { variant } = chooseAttention(call);
-  const tile = `Keys::${source}, ${tileRows}`;
+  const tile = `attention::Keys::${source}, ${tileRows}`;
   if (variant !== "mma") {
     const [columns, block] = variant === "loops" ? [0, 1] : [columnsOf(valueSize), THREADS];
-    return { template: "attention", name: `attention<${tile}, ${columns}>`, block } as const;
+    return {
+      template: templates.attention,
+      name: `attention::attention<${tile}, ${columns}>`,
+      block,
+    } as const;
   }
   const [size, value] = [q.shape[3]!, valueSize].map((it) => Math.ceil(it / 16) * 16);
   return {
-    template: "attentionMma",
-    name: `attention_mma<Multiply, ${tile}, ${size}, ${value}>`,
+    template: templates.attentionMma,
+    name: `attention::attention_mma<Multiply, ${tile}, ${size}, ${value}>`,
     block: 2 * tileRows,
     definitions: multiplyText([q.dtype, q.dtype]),
   } as const;
@@ -257,6 +272,7 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
   runTemplate({
     action,
     ...text,
+    constants: CONSTANTS,
     inputs: {
       q,
       k,
@@ -268,10 +284,10 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
     results: { out: partOut ?? out, ...(stored === undefined ? {} : { sums: stored }) },
     numbers,
     body: [
-      "  Attention a{};",
+      "  attention::Attention a{};",
       ...lines,
       `  ${name}(a, q, k, v,`,
-      `      ${mask === undefined ? "static_cast<const NoMask*>(nullptr)" : "mask"},`,
+      `      ${mask === undefined ? "static_cast<const attention::NoMask*>(nullptr)" : "mask"},`,
       `      ${blocks === undefined ? "nullptr" : "blocks"}, ${
         places === undefined ? "nullptr" : "places"
       }, out, ${stored === undefined ? "nullptr" : "sums"});`,
@@ -284,13 +300,15 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
   using logarithms = partSums;
   runTemplate({
     action: "attention merge",
-    template: "attention",
+    template: templates.attention,
+    constants: CONSTANTS,
     inputs: { part_out: values, part_sums: logarithms },
     results: { out, ...(sums === undefined ? {} : { sums }) },
     numbers: { parts, rows: sizeOf(shape.slice(0, 3)), columns: valueSize },
-    body: `  merge_attention(size, chunk, parts, rows, columns, part_out, part_sums, out, ${
-      sums === undefined ? "nullptr" : "sums"
-    });`,
+    body:
+      `  attention::merge_attention(size, chunk, parts, rows, columns, part_out, part_sums, out, ${
+        sums === undefined ? "nullptr" : "sums"
+      });`,
     size: sizeOf(shape),
   }, stream);
 }

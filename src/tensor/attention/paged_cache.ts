@@ -4,6 +4,7 @@
  * @module
  */
 
+import { templates } from "../kit/expression/kernel_template.ts";
 import { checkInteger, refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
@@ -11,8 +12,8 @@ import { streamFor } from "../../memory/buffer_copy.ts";
 import { commonContext, requireDType, type TensorOptions } from "../kit/checks.ts";
 import { newTensor } from "../kit/kernel_call.ts";
 import { type CreationOptions, fromTypedArray, placeOf } from "../creation.ts";
-import { shapeText } from "../layout.ts";
-import { runTemplate } from "../templates.ts";
+import { shapeText } from "../kit/layout.ts";
+import { runTemplate } from "../kit/templates.ts";
 import { TensorScope } from "../scope.ts";
 import type { Tensor } from "../tensor.ts";
 import {
@@ -22,12 +23,11 @@ import {
   checkWindow,
   contiguousHeads,
   logSumTensor,
-  MAX_HEAD,
   requireHeads,
   requireOperands,
   WINDOW_NAMES,
 } from "./attention.ts";
-import { runAttention } from "./attention_kernel.ts";
+import { MAX_HEAD, runAttention } from "./attention_kernel.ts";
 
 /**
  * Options of {@linkcode PagedCache}.
@@ -232,7 +232,7 @@ export class PagedCache<D extends AttentionDType = "float32"> implements Disposa
       const width = x.shape[3]!;
       runTemplate({
         action: "append",
-        template: "map",
+        template: templates.map,
         inputs: { x, places: places as Tensor },
         results: { out },
         numbers: { rows: slots.length * heads, heads, tokens, width, s0, s1, s2, s3 },

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { templates } from "../kit/expression/kernel_template.ts";
 import { refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
 import { cTypeOf } from "../../memory/dtype.ts";
@@ -11,8 +12,8 @@ import { commonContext, requireDType, requireStored, type TensorOptions } from "
 import { dense } from "../elementwise_kernel.ts";
 import { newTensor } from "../kit/kernel_call.ts";
 import type { Indices } from "../indexing.ts";
-import { shapeText, sizeOf } from "../layout.ts";
-import { runTemplate } from "../templates.ts";
+import { shapeText, sizeOf } from "../kit/layout.ts";
+import { runTemplate } from "../kit/templates.ts";
 import { TensorScope } from "../scope.ts";
 import type { Tensor } from "../tensor.ts";
 import type { AttentionDType } from "./attention.ts";
@@ -120,7 +121,7 @@ export function rotaryEmbedding<D extends AttentionDType>(
   const type = cTypeOf(x.dtype);
   runTemplate({
     action,
-    template: "map",
+    template: templates.map,
     inputs: { x: source, ...(places === undefined ? {} : { places }) },
     results: { out: result as Tensor },
     numbers: {

@@ -9,7 +9,7 @@ import { namedFile, readNamed } from "../../launch/module/named_file.ts";
 import { bytesPerElement, type DType, requireArrayOf, typedArrayOver } from "../../memory/dtype.ts";
 import { requireTensor } from "../kit/checks.ts";
 import { type CreationOptions, fromTypedArray } from "../creation.ts";
-import { MAX_RANK, type Shape } from "../layout.ts";
+import { MAX_RANK, type Shape } from "../kit/layout.ts";
 import type { Tensor } from "../tensor.ts";
 
 /**
@@ -60,8 +60,8 @@ export async function readSource(
     return { bytes, subject: String(source) };
   }
   const bytes = requireArrayOf(source, "uint8", action, "source");
-  const own = bytes.buffer instanceof ArrayBuffer ? bytes : bytes.slice();
-  return { bytes: own as Uint8Array<ArrayBuffer>, subject: "the file" };
+  const unshared = bytes.buffer instanceof ArrayBuffer ? bytes : bytes.slice();
+  return { bytes: unshared as Uint8Array<ArrayBuffer>, subject: "the file" };
 }
 
 /** The bytes that an array needs; more than a number holds if a header lies. */

@@ -9,8 +9,8 @@ import { describeValue } from "../../ffi/describe_value.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { type DType, integerRange, isFloatDType } from "../../memory/dtype.ts";
 import type { Stream } from "../../stream/stream.ts";
-import { extentOf, type Layout, type Shape, shapeText } from "../layout.ts";
-import { promote } from "../promotion.ts";
+import { extentOf, type Layout, type Shape, shapeText } from "./layout.ts";
+import { promote } from "./promotion.ts";
 import { storageOf, Tensor } from "../tensor.ts";
 
 /** A tensor, or a number that takes the element type of the tensors. */

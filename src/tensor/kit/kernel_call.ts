@@ -9,13 +9,13 @@ import type { DeviceContext } from "../../hardware/device_context.ts";
 import type { KernelArgument } from "../../launch/signature/signature_types.ts";
 import { cTypeOf, type DType } from "../../memory/dtype.ts";
 import type { Stream } from "../../stream/stream.ts";
-import type { DeviceWork } from "../device_work.ts";
-import { kernelName, type KernelText } from "../expression/kernel_text.ts";
-import { valueType } from "../expression/operations.ts";
-import type { WrittenStorage } from "../operation/operation.ts";
-import { refuseCapture } from "../operation/reports.ts";
-import { denseStrides, type Shape, sizeOf } from "../layout.ts";
-import { TensorStorage } from "../storage.ts";
+import type { DeviceWork } from "./device_work.ts";
+import { kernelName, type KernelText } from "./expression/kernel_text.ts";
+import { valueType } from "./expression/operations.ts";
+import type { WrittenStorage } from "./operation/operation.ts";
+import { refuseCapture } from "./operation/reports.ts";
+import { denseStrides, type Shape, sizeOf } from "./layout.ts";
+import { TensorStorage } from "./storage.ts";
 import { makeTensor, storageOf, type Tensor } from "../tensor.ts";
 
 /** A number that a kernel takes as an element of a type. */
@@ -42,7 +42,8 @@ export interface KernelParameters {
 }
 
 /** The C++ of a kernel without its parameters. */
-export interface KernelCode extends Pick<KernelText, "template" | "vectors" | "definitions"> {
+export interface KernelCode
+  extends Pick<KernelText, "template" | "vectors" | "constants" | "launchBounds" | "definitions"> {
   /** The element types that the code names beside those of the parameters. */
   readonly dtypes?: Iterable<DType>;
   readonly body: string;
@@ -52,13 +53,18 @@ export interface KernelCode extends Pick<KernelText, "template" | "vectors" | "d
 export interface LaunchSize {
   readonly grid: number;
   readonly block: number;
+  /** Bytes of dynamic shared memory. */
+  readonly sharedMemory?: number;
 }
 
 /** A call of a generated kernel. */
 export interface KernelCall extends KernelParameters {
   /** The operation, which names the kernel. */
   readonly action: string;
-  /** Tells the code, and the names of the parameters, from others with parameters of these types. */
+  /**
+   * Distinguishes the kernel from others whose parameters have the same types: by its code and by
+   * the names of its parameters.
+   */
   readonly key: string;
   /** The code; it is called if no kernel has been made for the key and the parameters. */
   readonly code: () => KernelCode;
@@ -84,8 +90,8 @@ export function launchSizeOf(
   chunk: number,
 ): LaunchSize {
   if (form === "block") return { grid: Math.ceil(elements / chunk), block: 1 };
-  const most = context.info.multiprocessorCount * BLOCKS_PER_MULTIPROCESSOR;
-  return { grid: Math.min(Math.ceil(elements / (BLOCK * PER_THREAD)), most), block: BLOCK };
+  const maxBlocks = context.info.multiprocessorCount * BLOCKS_PER_MULTIPROCESSOR;
+  return { grid: Math.min(Math.ceil(elements / (BLOCK * PER_THREAD)), maxBlocks), block: BLOCK };
 }
 
 /** The names of {@linkcode numbered}, which every call makes. */
@@ -195,7 +201,8 @@ export function callKernel(call: KernelCall, stream: Stream): void {
   // Tensors may be disposed before the launch: the operation holds its inputs.
   work.enqueue(kernel, read, written, () => {
     orderOperands(read, written, stream);
-    const config = { grid: size.grid, block: size.block, stream };
+    const { grid, block, sharedMemory = 0 } = size;
+    const config = { grid, block, sharedMemory, stream };
     if (error === undefined) return void kernel.kernel!.launch(config, ...values);
     const { report, words } = work.reports.open(error, stream);
     kernel.kernel!.launch(config, ...values, words, 1);

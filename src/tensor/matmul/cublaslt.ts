@@ -22,7 +22,7 @@ import { DeviceBuffer, launchAddress } from "../../memory/device_buffer.ts";
 import { bytesPerElement, type DType } from "../../memory/dtype.ts";
 import { Event } from "../../stream/event.ts";
 import { isCapturing } from "../../stream/running_captures.ts";
-import type { PrecisionMode } from "../precision.ts";
+import type { PrecisionMode } from "../kit/precision.ts";
 import { orderOperands, writtenStorage } from "../kit/kernel_call.ts";
 import { storageOf, type Tensor } from "../tensor.ts";
 import { cublasLtOf } from "./cublaslt_search.ts";

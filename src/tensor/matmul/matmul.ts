@@ -23,9 +23,9 @@ import {
   type Layout,
   type Shape,
   shapeText,
-} from "../layout.ts";
-import { type PrecisionMode, precisionOf } from "../precision.ts";
-import type { Promote } from "../promotion.ts";
+} from "../kit/layout.ts";
+import { type PrecisionMode, precisionOf } from "../kit/precision.ts";
+import type { Promote } from "../kit/promotion.ts";
 import { storageOf, type Tensor } from "../tensor.ts";
 import {
   type Activation,

@@ -11,8 +11,8 @@ import {
   TernaryWeights,
 } from "../../../src/device/ternary.ts";
 import type { DType } from "../../../mod.ts";
-import { DeviceWork } from "../../../src/tensor/device_work.ts";
-import type { KernelText } from "../../../src/tensor/expression/kernel_text.ts";
+import { DeviceWork } from "../../../src/tensor/kit/device_work.ts";
+import type { KernelText } from "../../../src/tensor/kit/expression/kernel_text.ts";
 import { ternaryVariants } from "../../../src/ternary/ternary_matmul.ts";
 import { recordKernels } from "../../support/recorded_kernels.ts";
 import { forms } from "../../support/tensor_forms.ts";

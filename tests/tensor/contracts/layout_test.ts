@@ -4,7 +4,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { add, concat, type Tensor, zeros } from "../../../src/device/tensor.ts";
-import { broadcastShapes, positionsOf, reshapedStrides } from "../../../src/tensor/layout.ts";
+import { broadcastShapes, positionsOf, reshapedStrides } from "../../../src/tensor/kit/layout.ts";
 import { device } from "../../support/device.ts";
 
 /** A range of positions in Python: those that `start:stop:step` does not exclude. */

@@ -4,7 +4,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import type { DType } from "../../../mod.ts";
 import * as tensors from "../../../src/device/tensor.ts";
 import { concat, type Tensor, where, zeros } from "../../../src/device/tensor.ts";
-import { type Promote, promote } from "../../../src/tensor/promotion.ts";
+import { type Promote, promote } from "../../../src/tensor/kit/promotion.ts";
 import { device } from "../../support/device.ts";
 
 const SHORT = {

@@ -8,12 +8,12 @@ import { cachedCompile } from "../../../src/launch/cache/kernel_cache.ts";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
 import type { CompiledImage } from "../../../src/launch/compile/compiler.ts";
 import { DTYPES } from "../../../src/memory/dtype.ts";
-import { CUDA_OPTIONS } from "../../../src/tensor/device_work.ts";
+import { CUDA_OPTIONS } from "../../../src/tensor/kit/device_work.ts";
 import {
   kernelOf,
   type KernelText,
   preambleOf,
-} from "../../../src/tensor/expression/kernel_text.ts";
+} from "../../../src/tensor/kit/expression/kernel_text.ts";
 import { nvrtc, request } from "../../support/nvrtc.ts";
 
 /** Kernels of a source. More take less time in all, but leave processors without work. */
@@ -52,8 +52,7 @@ function unitSource(kernels: readonly KernelText[]): string {
   const code = kernels.map((text, at) =>
     `namespace k${at} {\n${kernelOf({ ...text, name: nameIn(text, at) })}}\n`
   ).join("");
-  const { template } = kernels[0]!;
-  return preambleOf({ template, dtypes: new Set(DTYPES) }, code, "threads") + code;
+  return preambleOf({ ...kernels[0]!, dtypes: new Set(DTYPES) }, code, "threads") + code;
 }
 
 /** A unit, or a part of it. */
@@ -67,7 +66,7 @@ interface Unit {
 async function compileUnit({ kernels, capability, isMachineCode }: Unit): Promise<CompiledImage> {
   const architecture = `${isMachineCode ? "sm" : "compute"}_${capability.replace(".", "")}`;
   const own = request(unitSource(kernels), {
-    name: `${kernels[0]!.template}.cu`,
+    name: `${kernels[0]!.template.name}.cu`,
     target: { kind: "cuda", capability },
     options: [...CUDA_OPTIONS, `--gpu-architecture=${architecture}`],
   });
@@ -87,7 +86,11 @@ async function compiledUnit(unit: Unit): Promise<CompiledImage | FailedKernel> {
   } catch (error) {
     if (!(error instanceof CompileError)) throw error;
     const [{ name, template }] = kernels as [KernelText];
-    const failed = { name, template, error: error.diagnostics[0]?.message ?? error.message };
+    const failed = {
+      name,
+      template: template.name,
+      error: error.diagnostics[0]?.message ?? error.message,
+    };
     if (kernels.length === 1) return failed;
     const middle = Math.ceil(kernels.length / 2);
     for (const part of [kernels.slice(0, middle), kernels.slice(middle)]) {
@@ -98,13 +101,17 @@ async function compiledUnit(unit: Unit): Promise<CompiledImage | FailedKernel> {
   }
 }
 
+/** What kernels of one source have in common. */
+const commonOf = ({ template, constants = {} }: KernelText) =>
+  `${template.name} ${JSON.stringify(constants)}`;
+
 /** The units of some kernels, each of one template. */
 function unitsOf(
   kernels: readonly KernelText[],
   capability: string,
   isMachineCode: boolean,
 ): Unit[] {
-  return [...Map.groupBy(kernels, ({ template }) => template).values()].flatMap((group) => {
+  return [...Map.groupBy(kernels, commonOf).values()].flatMap((group) => {
     const count = Math.ceil(group.length / UNIT[isMachineCode ? "machine" : "ptx"]);
     const size = Math.ceil(group.length / count);
     return Array.from({ length: count }, (_, at) => ({

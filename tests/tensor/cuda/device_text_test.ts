@@ -2,15 +2,15 @@
 // preprocesses: no CUDA is needed.
 
 import { assert, assertEquals } from "@std/assert";
+import { nativeSources } from "../../../.ci/manifest.ts";
 import { findCppCompiler } from "../../../src/ffi/build/compilers.ts";
 import { grantedEnvironment } from "../../../src/ffi/granted_environment.ts";
 import { repositoryPath } from "../../support/subprocess.ts";
 
-const FOLDER = "csrc/kernels/tensor";
-
-/** The names and texts of all templates. */
-const templates = [...Deno.readDirSync(repositoryPath(FOLDER))]
-  .map(({ name }) => [name, Deno.readTextFileSync(repositoryPath(`${FOLDER}/${name}`))] as const);
+/** The paths and texts of all templates. */
+const templates = nativeSources()
+  .filter((path) => /^csrc\/kernels\/(tensor|ternary)\//.test(path))
+  .map((path) => [path, Deno.readTextFileSync(repositoryPath(path))] as const);
 
 /** Text as a device compiler sees it, without the headers of others; `#line` names files and lines. */
 async function preprocessed(texts: typeof templates): Promise<string> {

@@ -10,7 +10,7 @@ import * as tensors from "../../../src/device/tensor.ts";
 import { VALIDATED_OPERATIONS } from "../../../src/device/tensor.ts";
 import { CASES } from "../../../src/device/validation/tensor_validation.ts";
 import { RandomSource } from "../../../src/device/validation/validation_case.ts";
-import { kernelOf, type KernelText } from "../../../src/tensor/expression/kernel_text.ts";
+import { kernelOf, type KernelText } from "../../../src/tensor/kit/expression/kernel_text.ts";
 import { nvrtc, withoutNvrtc } from "../../support/nvrtc.ts";
 import { compileKernels, tensorCoreCall } from "./compile_units.ts";
 import { CALLS, Stage, WITHOUT_KERNELS } from "./kernel_calls.ts";
@@ -22,13 +22,13 @@ const MORE = (Deno.env.get("GRIDSTRIDE_TEST_CAPABILITIES") ?? "").split(" ").fil
 const SPILLS: readonly { readonly call: RegExp; readonly most: number; readonly reason: string }[] =
   [
     {
-      call: /^attention_mma<Multiply, Keys::\w+, \d+, (?:176|192|208|224|240|256), \d+>/,
+      call: /^attention_mma<Multiply, attention::Keys::\w+, \d+, (?:176|192|208|224|240|256), \d+>/,
       most: 408,
       reason: "a warp has 16 rows of the sums of the values, half a register for each element",
     },
     {
       call:
-        /^matmul_mma<Multiply, __nv_fp8_e4m3, __nv_fp8_e4m3, Lie::any, Lie::any, 128, 128, true>/,
+        /^matmul_mma<Multiply, __nv_fp8_e4m3, __nv_fp8_e4m3, Layout::any, Layout::any, 128, 128, true>/,
       most: 160,
       reason: "elements of other types are converted on their way to shared memory",
     },
@@ -44,7 +44,7 @@ const isNarrow = (dtype: DType) => /^b?float(?:16|8)/.test(dtype);
  * templates themselves ask for no capability; see `device_text_test.ts`.
  */
 const dependsOnCapability = (text: KernelText) =>
-  tensorCoreCall(text) !== undefined || text.template === "ternaryMatmul" ||
+  tensorCoreCall(text) !== undefined || text.template.name === "ternaryMatmul" ||
   [...text.dtypes].some(isNarrow);
 
 /** The kernels of all calls on a device of a capability, or of those that depend on it. */
@@ -91,7 +91,7 @@ function missingHeaders(text: KernelText): string[] {
 
 /** Instances with many registers. */
 const HUNGRY =
-  /^matmul_mma<.* 128, 128, \w+>|^attention_mma<Multiply, Keys::dense, 64, \d{2,}, \d{3}>/;
+  /^matmul_mma<.* 128, 128, \w+>|^attention_mma<Multiply, attention::Keys::dense, 64, \d{2,}, \d{3}>/;
 
 /** A kernel of each instance of the templates for tensor cores whose name matches. */
 function tensorCoreInstances(kernels: readonly KernelText[], pattern: RegExp): Set<KernelText> {

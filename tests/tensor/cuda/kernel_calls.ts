@@ -8,7 +8,7 @@
 import { type Device, type DType, DTYPES } from "../../../mod.ts";
 import * as q from "../../../src/device/ternary.ts";
 import * as t from "../../../src/device/tensor.ts";
-import { capability } from "../../../src/tensor/precision.ts";
+import { capability } from "../../../src/tensor/kit/precision.ts";
 
 type Tensor = t.Tensor;
 

@@ -13,7 +13,7 @@ import {
   DeviceWork,
   type GeneratedKernel,
   type GeneratedModule,
-} from "../../../src/tensor/device_work.ts";
+} from "../../../src/tensor/kit/device_work.ts";
 import { findCublasLt } from "../../../src/tensor/matmul/cublaslt_search.ts";
 
 /** A device, and the kernels that it has been given. */

@@ -1,10 +1,11 @@
 // Kernels that do not compile, and launches that fail: what depends on them fails, nothing else.
 
+import { templates } from "../../../src/tensor/kit/expression/kernel_template.ts";
 import { device } from "../../support/device.ts";
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { CompileError, openDevice } from "../../../mod.ts";
 import * as T from "../../../src/device/tensor.ts";
-import { DeviceWork } from "../../../src/tensor/device_work.ts";
+import { DeviceWork } from "../../../src/tensor/kit/device_work.ts";
 import { storageOf } from "../../../src/tensor/tensor.ts";
 import { Kernel } from "../../../src/launch/kernel.ts";
 
@@ -84,7 +85,7 @@ Deno.test("A kernel that does not compile where the thread is blocked fails its 
   const work = DeviceWork.of(own.context);
   const broken = work.kernel("broken", () => ({
     name: "broken",
-    template: "map",
+    template: templates.map,
     dtypes: new Set(["float32" as const]),
     parameters: ["float* x"],
     definitions: "",

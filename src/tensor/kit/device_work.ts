@@ -1,0 +1,240 @@
+/**
+ * The generated kernels of a device, and the operations that use them.
+ *
+ * An operation whose kernel is compiled is launched at once. Otherwise the compilation starts, and
+ * the operation and all later ones of the device wait in order, without blocking the event loop.
+ * A synchronous call that must come after them compiles what waits with its thread blocked.
+ *
+ * @module
+ */
+
+import type { KernelForm } from "./expression/kernel_template.ts";
+import type { DeviceContext } from "../../hardware/device_context.ts";
+import { environment } from "../../hardware/device_list.ts";
+import { nvrtcVersion } from "../../launch/compile/nvrtc_search.ts";
+import { compileBlocking } from "../../launch/module/blocking_compile.ts";
+import { compileText } from "../../launch/module/compile.ts";
+import type { CompileOptions } from "../../launch/module/compile_options.ts";
+import type { LaunchConfig } from "../../launch/launch_config.ts";
+import type { KernelArgument } from "../../launch/signature/signature_types.ts";
+import { isCapturing } from "../../stream/running_captures.ts";
+import { type Preparation, WorkOrder } from "../../stream/work_order.ts";
+import { type KernelText, signatureOf, sourceOf } from "./expression/kernel_text.ts";
+import { loopOptions } from "./expression/vector_set.ts";
+import { TensorOperation, type WrittenStorage } from "./operation/operation.ts";
+import { type Report, ReportBook } from "./operation/reports.ts";
+import type { TensorStorage } from "./storage.ts";
+
+/** The options of generated kernels for CUDA: products are not contracted. */
+export const CUDA_OPTIONS: readonly string[] = ["--fmad=false"];
+
+/** A kernel of a device that is compiled on first use. */
+export class GeneratedKernel implements Preparation {
+  readonly text: KernelText;
+  readonly work: DeviceWork;
+  /** The source as it is compiled. */
+  readonly source: string;
+  /** Undefined until it is compiled. */
+  kernel: LaunchableKernel | undefined = undefined;
+  /** The reason why it could not be compiled. */
+  failure: Error | undefined = undefined;
+  readonly settled: Promise<void>;
+  readonly #ending = new AbortController();
+
+  /** Starts the compilation. */
+  constructor(work: DeviceWork, text: KernelText) {
+    this.text = text;
+    this.work = work;
+    this.source = sourceOf(text, work.form);
+    this.settled = work.compile(this).catch((error) => this.settle(error));
+  }
+
+  get isSettled(): boolean {
+    return this.kernel !== undefined || this.failure !== undefined;
+  }
+
+  /** The options of the compilation. */
+  get options(): CompileOptions<[]> & { readonly name: string } {
+    const { form, context } = this.work;
+    const options = form === "block"
+      ? loopOptions(this.text.vectors)
+      : context.library.kind === "cuda"
+      ? CUDA_OPTIONS
+      : [];
+    return { name: `${this.text.name}.cu`, options };
+  }
+
+  /** Ends the compilation early, once it is settled otherwise. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Takes over the kernel of a module, which ends with the device, or an error. */
+  settle(outcome: GeneratedModule | Error): void {
+    if (this.isSettled) {
+      if (!(outcome instanceof Error)) outcome[Symbol.dispose]();
+      return;
+    }
+    if (outcome instanceof Error) {
+      this.failure = outcome;
+      return;
+    }
+    const { context } = this.work;
+    try {
+      this.kernel = outcome.kernel(signatureOf(this.text));
+    } catch (error) {
+      this.failure = error as Error;
+      return outcome[Symbol.dispose]();
+    }
+    // The module must not keep the device open.
+    context.release();
+    context.onClose(() => {
+      context.retain();
+      outcome[Symbol.dispose]();
+    });
+  }
+
+  /** Compiles kernels with this thread blocked; their own compilations end. */
+  static settleNow(kernels: readonly GeneratedKernel[], action: string): void {
+    for (const [compiler, group] of Map.groupBy(kernels, ({ work }) => work.compiler)) {
+      compiler.compileNow(group, action).forEach((outcome, index) => {
+        group[index]!.settle(outcome);
+        group[index]!.#ending.abort();
+      });
+    }
+  }
+}
+
+/** The module of a generated kernel. */
+export interface GeneratedModule extends Disposable {
+  kernel(signature: string): LaunchableKernel;
+}
+
+/** A loaded kernel, whose signature only its text has. */
+export interface LaunchableKernel {
+  launch(config: LaunchConfig, ...values: readonly KernelArgument[]): void;
+}
+
+/** Compiles the generated kernels of a device, and loads them. */
+export interface KernelCompiler {
+  /** Compiles a kernel while the program continues. */
+  compile(kernel: GeneratedKernel): Promise<GeneratedModule>;
+  /** Compiles kernels with this thread blocked, for a synchronous call that comes after them. */
+  compileNow(
+    kernels: readonly GeneratedKernel[],
+    action: string,
+  ): readonly (GeneratedModule | Error)[];
+  /** The version of NVRTC; undefined for the host device, or without NVRTC. */
+  nvrtcVersion(context: DeviceContext): readonly [major: number, minor: number] | undefined;
+}
+
+/** The compiler of this package. */
+export const KERNEL_COMPILER: KernelCompiler = {
+  compile: ({ work: { context }, source, options, ending: signal }) =>
+    compileText(context, source, { ...options, signal }),
+  compileNow: (kernels, action) =>
+    compileBlocking(
+      kernels.map(({ work: { context }, source, options }) => ({ context, source, options })),
+      action,
+    ),
+  nvrtcVersion: ({ library }) => library.kind === "cuda" ? nvrtcVersion(library) : undefined,
+};
+
+const works = new WeakMap<DeviceContext, DeviceWork>();
+
+/** The work of a device. */
+export class DeviceWork {
+  readonly context: DeviceContext;
+  readonly form: KernelForm;
+  /** The compiler of its kernels. */
+  readonly compiler: KernelCompiler;
+  /** The operations that wait, with those of all contexts of the device. */
+  readonly order: WorkOrder;
+  /** The operations that may report a wrong value. */
+  readonly reports: ReportBook;
+  readonly #kernels = new Map<string, GeneratedKernel>();
+  /** The kernel of the last operation. */
+  lastKernel: GeneratedKernel | undefined = undefined;
+
+  private constructor(context: DeviceContext, compiler: KernelCompiler) {
+    this.context = context;
+    this.compiler = compiler;
+    this.form = context.library.kind === "host" && !environment.simulate ? "block" : "threads";
+    this.reports = new ReportBook(context);
+    this.order = WorkOrder.of({ context });
+    this.order.prepareNow ??= (kernels, action) =>
+      GeneratedKernel.settleNow(kernels as GeneratedKernel[], action);
+  }
+
+  /**
+   * The work of the device of a context.
+   *
+   * @param compiler The compiler of its kernels, of which the first call decides.
+   */
+  static of(context: DeviceContext, compiler: KernelCompiler = KERNEL_COMPILER): DeviceWork {
+    let work = works.get(context);
+    if (work === undefined) works.set(context, work = new DeviceWork(context, compiler));
+    return work;
+  }
+
+  /** The kernel of a key, which `make` describes on first use, or after it has failed. */
+  kernel(key: string, make: () => KernelText): GeneratedKernel {
+    let kernel = this.#kernels.get(key);
+    if (kernel === undefined || kernel.failure !== undefined) {
+      kernel = new GeneratedKernel(this, make());
+      this.#kernels.set(key, kernel);
+    }
+    this.lastKernel = kernel;
+    return kernel;
+  }
+
+  /**
+   * Whether operations wait, or kernels are being compiled. An operation whose result is disposed before
+   * its kernel is compiled never runs, so benchmarks and tests of repeated calls start without either.
+   */
+  get isPending(): boolean {
+    return this.order.isWaiting || this.#kernels.values().some(({ isSettled }) => !isSettled);
+  }
+
+  /** Resolves when the kernels used so far are compiled, and the operations that wait are launched. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#kernels.values().map(({ settled }) => settled));
+    await this.order.inOrder(this.context, () => Promise.resolve());
+  }
+
+  /** Compiles and loads a kernel. */
+  async compile(generated: GeneratedKernel): Promise<void> {
+    const { context } = this;
+    context.retain();
+    try {
+      generated.settle(await this.compiler.compile(generated));
+    } finally {
+      context.release();
+    }
+  }
+
+  /**
+   * Calls `launch` once the kernel is compiled and all earlier operations are launched: at once if
+   * both hold already.
+   *
+   * @param inputs The memory that it reads.
+   * @param outputs The memory that it writes, which takes over failures of the inputs and its own.
+   * @param launch Returns the report of a kernel that checks values.
+   */
+  enqueue(
+    kernel: GeneratedKernel | undefined,
+    inputs: readonly TensorStorage[],
+    outputs: readonly WrittenStorage[],
+    launch: () => Report | undefined | void,
+  ): void {
+    const operation = new TensorOperation(this, kernel, inputs, outputs, launch);
+    if (!this.order.isWaiting && kernel?.isSettled !== false) return operation.start();
+    if (isCapturing()) {
+      throw new TypeError(
+        `Cannot capture ${kernel?.text.name ?? "an operation"} as its kernel must be compiled ` +
+          "before: run the operation once, and await a result, before the capture",
+      );
+    }
+    operation.wait();
+  }
+}
