@@ -187,7 +187,6 @@ export const MANIFEST: readonly string[] = [
   "csrc/kernels/ternary/ternary_matmul_loops.cuh",
   "csrc/kernels/ternary/ternary_matmul_threads.cuh",
   "csrc/kernels/ternary/ternary_mma.cuh",
-  "csrc/kernels/ternary/ternary_rows_mma.cuh",
   "csrc/kernels/ternary/ternary_weights.cuh",
   "csrc/kernels/tree_reduce.cuh",
   "csrc/kernels/vector_access.cuh",
