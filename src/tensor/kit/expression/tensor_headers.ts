@@ -23,6 +23,11 @@ import BYTE_PANELS from "../../../../csrc/kernels/tensor/matmul/byte_panels.cuh"
   type: "text",
 };
 import ELEMENT from "../../../../csrc/kernels/tensor/element.cuh" with { type: "text" };
+import ELEMENT_LOOPS from "../../../../csrc/kernels/tensor/element_loops.cuh" with { type: "text" };
+import ELEMENT_THREADS from "../../../../csrc/kernels/tensor/element_threads.cuh" with {
+  type: "text",
+};
+import VECTORS from "../../../../csrc/kernels/tensor/vectors.cuh" with { type: "text" };
 import INDEX_LOOPS from "../../../../csrc/kernels/tensor/index_loops.cuh" with { type: "text" };
 import INDEX_THREADS from "../../../../csrc/kernels/tensor/index_threads.cuh" with { type: "text" };
 import MAP_LOOPS from "../../../../csrc/kernels/tensor/map_loops.cuh" with { type: "text" };
@@ -62,6 +67,8 @@ export const TENSOR_HEADERS: Readonly<Record<string, string>> = {
   "kernels/tensor/attention/attention_tiles.cuh": ATTENTION_TILES,
   "kernels/tensor/matmul/byte_panels.cuh": BYTE_PANELS,
   "kernels/tensor/element.cuh": ELEMENT,
+  "kernels/tensor/element_loops.cuh": ELEMENT_LOOPS,
+  "kernels/tensor/element_threads.cuh": ELEMENT_THREADS,
   "kernels/tensor/index.cuh": INDEX,
   "kernels/tensor/index_loops.cuh": INDEX_LOOPS,
   "kernels/tensor/index_threads.cuh": INDEX_THREADS,
@@ -80,5 +87,6 @@ export const TENSOR_HEADERS: Readonly<Record<string, string>> = {
   "kernels/tensor/sort_loops.cuh": SORT_LOOPS,
   "kernels/tensor/sort_threads.cuh": SORT_THREADS,
   "kernels/tensor/matmul/tensor_core.cuh": TENSOR_CORE,
+  "kernels/tensor/vectors.cuh": VECTORS,
   "kernels/tensor/warp.cuh": WARP,
 };
