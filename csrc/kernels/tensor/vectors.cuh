@@ -133,5 +133,51 @@ __device__ __forceinline__ float multiply_add(float x, float y, float z) {
 #endif
 }
 
+// ---- dot products of integers ------------------------------------------------------------------
+
+// Lanes of 32-bit sums, and whether bytes without a sign may be 64 or more: two products of other
+// bytes must have a sum of 16 bits.
+#if defined(__AVX512VNNI__)
+constexpr int dot_lanes = 16;
+constexpr bool has_dots_of_all_bytes = true;
+#elif defined(__AVX2__) && !defined(GS_PORTABLE)
+constexpr int dot_lanes = 8;
+constexpr bool has_dots_of_all_bytes = false;
+#else
+constexpr int dot_lanes = 4;
+constexpr bool has_dots_of_all_bytes = false;
+#endif
+using DotSums = Vector<int, dot_lanes>;
+using DotShorts = Vector<short, 2 * dot_lanes>;
+
+// Adds, in each word, the products of two elements of 16 bits.
+__device__ __forceinline__ DotSums add_dots_of_pairs(DotSums sums, DotSums x, DotSums y) {
+#if defined(__AVX2__) && !defined(GS_PORTABLE) && !defined(__AVX512VNNI__)
+  return sums + (DotSums)__builtin_ia32_pmaddwd256((DotShorts)x, (DotShorts)y);
+#elif defined(__SSE2__) && !defined(__AVX512VNNI__)
+  return sums + (DotSums)__builtin_ia32_pmaddwd128((DotShorts)x, (DotShorts)y);
+#else
+  return sums + (y << 16 >> 16) * (x << 16 >> 16) + (y >> 16) * (x >> 16);
+#endif
+}
+
+// Adds, in each word, the products of four bytes, those of x without a sign.
+__device__ __forceinline__ DotSums add_dots_of_bytes(DotSums sums, DotSums x, DotSums y) {
+#if defined(__AVX512VNNI__) && defined(__clang__)
+  return __builtin_ia32_vpdpbusd512(sums, x, y);
+#elif defined(__AVX512VNNI__)
+  return __builtin_ia32_vpdpbusd_v16si(sums, x, y);
+#elif defined(__AVX2__) && !defined(GS_PORTABLE)
+  using Bytes = Vector<char, 32>;
+  const auto pairs = (DotShorts)__builtin_ia32_pmaddubsw256((Bytes)x, (Bytes)y);
+  return sums + (DotSums)__builtin_ia32_pmaddwd256(pairs, DotShorts{} + (short)1);
+#else
+  const auto even = (DotSums)((DotShorts)y << 8 >> 8);
+  const auto odd = (DotSums)((DotShorts)y >> 8);
+  sums = add_dots_of_pairs(sums, x & 0x00ff00ff, even);
+  return add_dots_of_pairs(sums, x >> 8 & 0x00ff00ff, odd);
+#endif
+}
+
 }  // namespace gridstride::tensor::vectors
 #endif
