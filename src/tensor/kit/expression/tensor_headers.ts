@@ -20,6 +20,10 @@ import ATTENTION_TILES from "../../../../csrc/kernels/tensor/attention/attention
   type: "text",
 };
 import ELEMENT from "../../../../csrc/kernels/tensor/element.cuh" with { type: "text" };
+import ELEMENT_LOOPS from "../../../../csrc/kernels/tensor/element_loops.cuh" with { type: "text" };
+import ELEMENT_THREADS from "../../../../csrc/kernels/tensor/element_threads.cuh" with {
+  type: "text",
+};
 import INDEX from "../../../../csrc/kernels/tensor/index.cuh" with { type: "text" };
 import INDEX_LOOPS from "../../../../csrc/kernels/tensor/index_loops.cuh" with { type: "text" };
 import INDEX_THREADS from "../../../../csrc/kernels/tensor/index_threads.cuh" with { type: "text" };
@@ -55,6 +59,7 @@ import REDUCE_THREADS from "../../../../csrc/kernels/tensor/reduce_threads.cuh" 
 import SORT from "../../../../csrc/kernels/tensor/sort.cuh" with { type: "text" };
 import SORT_LOOPS from "../../../../csrc/kernels/tensor/sort_loops.cuh" with { type: "text" };
 import SORT_THREADS from "../../../../csrc/kernels/tensor/sort_threads.cuh" with { type: "text" };
+import VECTORS from "../../../../csrc/kernels/tensor/vectors.cuh" with { type: "text" };
 import WARP from "../../../../csrc/kernels/tensor/warp.cuh" with { type: "text" };
 
 /** Paths below `csrc/`, and texts. */
@@ -65,6 +70,8 @@ export const TENSOR_HEADERS: Readonly<Record<string, string>> = {
   "kernels/tensor/attention/attention_threads.cuh": ATTENTION_THREADS,
   "kernels/tensor/attention/attention_tiles.cuh": ATTENTION_TILES,
   "kernels/tensor/element.cuh": ELEMENT,
+  "kernels/tensor/element_loops.cuh": ELEMENT_LOOPS,
+  "kernels/tensor/element_threads.cuh": ELEMENT_THREADS,
   "kernels/tensor/index.cuh": INDEX,
   "kernels/tensor/index_loops.cuh": INDEX_LOOPS,
   "kernels/tensor/index_threads.cuh": INDEX_THREADS,
@@ -86,5 +93,6 @@ export const TENSOR_HEADERS: Readonly<Record<string, string>> = {
   "kernels/tensor/sort.cuh": SORT,
   "kernels/tensor/sort_loops.cuh": SORT_LOOPS,
   "kernels/tensor/sort_threads.cuh": SORT_THREADS,
+  "kernels/tensor/vectors.cuh": VECTORS,
   "kernels/tensor/warp.cuh": WARP,
 };
