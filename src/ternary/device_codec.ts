@@ -25,6 +25,16 @@ const BYTES = 4096;
 const MOST_DIGITS = 7;
 const NO_DIGIT = { extent: 1, byte: 0, row: 0, column: 0, sign: 0 };
 
+/** The numbers by which `ternary.cuh` knows how weights are rounded. */
+const CONSTANTS = {
+  GS_ROUNDING_EXACT: ROUNDINGS.indexOf("exact"),
+  GS_ROUNDING_RECIPROCAL: ROUNDINGS.indexOf("reciprocal"),
+  GS_ROUNDING_ABOVE_HALF: ROUNDINGS.indexOf("aboveHalf"),
+  GS_ROUNDING_FROM_HALF: ROUNDINGS.indexOf("fromHalf"),
+};
+/** The template of all kernels here. */
+const TEMPLATE = { template: ternaryTemplate, constants: CONSTANTS };
+
 /** A kernel over the bytes of each section. */
 interface ByteKernel {
   readonly action: string;
@@ -36,6 +46,7 @@ interface ByteKernel {
   readonly error: (value: bigint) => Error;
 }
 
+/** Runs a kernel over the bytes of each section. */
 function eachByte(
   layout: Layout,
   { action, inputs, results, text, error }: ByteKernel,
@@ -59,7 +70,7 @@ function eachByte(
     );
     runTemplate({
       action,
-      template: ternaryTemplate,
+      ...TEMPLATE,
       inputs,
       results,
       numbers: {
@@ -69,6 +80,7 @@ function eachByte(
         per_scale: size === 1 ? 0 : sizeOf(layout.shape) / size,
       },
       body: [
+        "  using namespace ternary;",
         "  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {",
         "    Place place{byte, sign, 0, column, i};",
         ...takes.reverse().map((line) => `    ${line}`),
@@ -97,11 +109,12 @@ function copyScales(
   const [from, to] = ["bytes[byte + i * step + k]", "u8_of(scales)[i * width + k]"];
   runTemplate({
     action: isRead ? "ternary read scales" : "ternary write scales",
-    template: ternaryTemplate,
+    ...TEMPLATE,
     inputs: isRead ? { bytes } : { scales },
     results: isRead ? { scales } : { bytes },
     numbers: { ...numbers, width },
-    body: `  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
+    body: `  using namespace ternary;
+  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
     for (i64 k = 0; k < width; ++k) ${isRead ? `${to} = ${from}` : `${from} = ${to}`};
   });`,
     size: scales.size,
@@ -126,11 +139,12 @@ function derivedScales(x: Tensor, layout: Layout, action: string, stream: Stream
   const result = newTensor(x.context, "float32", [count], stream) as Tensor;
   runTemplate({
     action: "ternary scales",
-    template: ternaryTemplate,
+    ...TEMPLATE,
     inputs: { largest: own },
     results: { scales: result },
     numbers: { rounding: ROUNDINGS.indexOf(rounding), is_half: Number(isHalf) },
-    body: `  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
+    body: `  using namespace ternary;
+  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
     const float scale = scale_for(largest[i], rounding);
     if (is_half && is_scale(scale) && scale >= ${HALF_SCALES.most}.0f) {
       report(faults, operation, i);
@@ -150,11 +164,12 @@ export function checkedScales(given: Tensor, action: string, wanted?: Stream): T
   const result = newTensor(given.context, "float32", given.shape, stream) as Tensor;
   runTemplate({
     action: "ternary check scales",
-    template: ternaryTemplate,
+    ...TEMPLATE,
     inputs: { scales },
     results: { out: result },
     numbers: {},
-    body: `  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
+    body: `  using namespace ternary;
+  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
     if (!(scales[i] > 0 && is_scale(scales[i]))) report(faults, operation, i);
     out[i] = scales[i];
   });`,

@@ -5,16 +5,26 @@
  */
 
 import TERNARY from "../../csrc/kernels/ternary/ternary.cuh" with { type: "text" };
-import TERNARY_MATMUL from "../../csrc/kernels/ternary/ternary_matmul.cuh" with { type: "text" };
-import TERNARY_MMA from "../../csrc/kernels/ternary/ternary_mma.cuh" with { type: "text" };
+import MATMUL from "../../csrc/kernels/ternary/ternary_matmul.cuh" with { type: "text" };
+import MATMUL_LOOPS from "../../csrc/kernels/ternary/ternary_matmul_loops.cuh" with {
+  type: "text",
+};
+import MATMUL_THREADS from "../../csrc/kernels/ternary/ternary_matmul_threads.cuh" with {
+  type: "text",
+};
+import MMA from "../../csrc/kernels/ternary/ternary_mma.cuh" with { type: "text" };
+import WEIGHTS from "../../csrc/kernels/ternary/ternary_weights.cuh" with { type: "text" };
 import { KernelTemplate } from "../tensor/kit/expression/kernel_template.ts";
 import { TENSOR_HEADERS } from "../tensor/kit/expression/tensor_headers.ts";
 
 const HEADERS: Readonly<Record<string, string>> = {
   ...TENSOR_HEADERS,
   "kernels/ternary/ternary.cuh": TERNARY,
-  "kernels/ternary/ternary_matmul.cuh": TERNARY_MATMUL,
-  "kernels/ternary/ternary_mma.cuh": TERNARY_MMA,
+  "kernels/ternary/ternary_matmul.cuh": MATMUL,
+  "kernels/ternary/ternary_matmul_loops.cuh": MATMUL_LOOPS,
+  "kernels/ternary/ternary_matmul_threads.cuh": MATMUL_THREADS,
+  "kernels/ternary/ternary_mma.cuh": MMA,
+  "kernels/ternary/ternary_weights.cuh": WEIGHTS,
 };
 
 /** Formats: packing and unpacking. */

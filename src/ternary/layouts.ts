@@ -120,7 +120,7 @@ export interface Section {
   readonly columnStep: number;
 }
 
-/** How a weight becomes -1, 0 or 1, as in `ternary.cuh`. */
+/** How a weight becomes -1, 0 or 1. */
 export const ROUNDINGS = ["exact", "reciprocal", "aboveHalf", "fromHalf"] as const;
 
 /** A format for a shape. */

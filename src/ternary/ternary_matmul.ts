@@ -4,42 +4,35 @@
  * @module
  */
 
-import { ternaryMatmulTemplate, ternaryMmaTemplate } from "./kernel_templates.ts";
 import { refuseOption, requireInstance, requireOptions } from "../ffi/arguments.ts";
+import type { VectorSet } from "../ffi/build/vector_sets.ts";
 import { isCapturing } from "../stream/running_captures.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
-import { cTypeOf, type DType } from "../memory/dtype.ts";
 import { commonContext, requireDType, requireStored } from "../tensor/kit/checks.ts";
 import { dense } from "../tensor/elementwise_kernel.ts";
 import { newTensor } from "../tensor/kit/kernel_call.ts";
 import { DeviceWork } from "../tensor/kit/device_work.ts";
 import { hostVectorSets } from "../tensor/kit/expression/vector_set.ts";
 import { isDense, shapeText } from "../tensor/kit/layout.ts";
-import { multiplyText } from "../tensor/matmul/mma_variant.ts";
-import { BYTE_TILE_CONSTANTS, tileOf } from "../tensor/matmul/own_variants.ts";
 import { pad, type Tensor, type TensorOptions } from "../tensor/mod.ts";
 import { capability } from "../tensor/kit/precision.ts";
 import type { RowDType } from "../tensor/row_steps.ts";
-import { runTemplate } from "../tensor/kit/templates.ts";
 import { checkedScales } from "./device_codec.ts";
+import {
+  GROUP,
+  MAX_MMA_COLUMNS,
+  multiplyTernary,
+  planDp4a,
+  planLoops,
+  planMma,
+  type ProductPlan,
+  type ProductShape,
+} from "./product_kernels.ts";
 import { quantizeActivations } from "./quantize.ts";
 import { TernaryWeights } from "./weights.ts";
 
-/** Weights of a group, to whose multiple columns are padded. */
-const GROUP = 64;
-/** Rows of activations of a block of CUDA threads, and from which panels are worth it. */
-const THREAD_ROWS = 4;
-const MANY_ROWS = 8;
-/** Rows of weights of a block of CUDA threads, one for each warp. */
-const WARPS = 8;
-const BLOCK = 256;
-/** Rows of activations from which tensor cores are worth it, and tiles of them, largest first. */
-const MMA_ROWS = 16;
-const MMA_TILES = [[128, 128], [64, 64], [32, 64]] as const;
-/** Rows of weights that are multiplied together in the block form. */
-const WEIGHT_ROWS = 4;
-/** Products that are worth a block in the block form. */
-const PER_BLOCK = 2 ** 22;
+/** Rows of activations from which tensor cores are worth it. */
+const MMA_ROWS = 5;
 
 /**
  * The element type of a product with ternary weights.
@@ -65,7 +58,7 @@ export interface TernaryMatmulOptions<D extends TernaryResult = TernaryResult>
   /** Of `int8` activations: a positive `float32` scale for each row, 1 by default. Graphs do not check it. */
   readonly scale?: Tensor<"float32">;
   /**
-   * The kernel: `"mma"` on tensor cores, by default with 16 rows of activations or more on a GPU of
+   * The kernel: `"mma"` on tensor cores, by default with 5 rows of activations or more on a GPU of
    * compute capability 8.0 or higher, or `"dp4a"` of CUDA threads without them; on the host device the
    * vector instructions, by default the widest. A processor also has the narrower ones.
    */
@@ -83,13 +76,6 @@ export const TERNARY_VARIANTS: readonly Variant[] = [
   "portable",
 ];
 
-interface Launch {
-  readonly launch: { readonly grid: number; readonly block: number };
-  /** Rows of activations, and of weights, of a block. */
-  readonly rows: number;
-  readonly columns: number;
-}
-
 /** The variants that a device runs. */
 export function ternaryVariants({ form, context }: DeviceWork): readonly Variant[] {
   if (form === "threads") {
@@ -101,67 +87,47 @@ export function ternaryVariants({ form, context }: DeviceWork): readonly Variant
   return sets as Variant[];
 }
 
+/** Why tensor cores do not multiply a shape by default, or at all. */
+function reasonAgainstMma({ context, m, depth }: ProductShape, isRequested: boolean) {
+  if (depth >= MAX_MMA_COLUMNS) return `${depth} columns must be fewer than ${MAX_MMA_COLUMNS}`;
+  const { kind } = context.library;
+  if (isRequested) return undefined;
+  if (kind === "host") return "the host device imitates tensor cores, which takes longer";
+  return m < MMA_ROWS ? `${m} rows are fewer than ${MMA_ROWS}` : undefined;
+}
+
 /** The variant of a product, and the reason. */
-function chooseVariant(work: DeviceWork, m: number, wanted: unknown, action: string) {
+function chooseVariant(work: DeviceWork, shape: ProductShape, wanted: unknown, action: string) {
   const variants = ternaryVariants(work);
+  const { label, info } = work.context;
   if (wanted === undefined) {
     if (work.form === "block") {
       const reason = "the widest vector instructions that the host device may use";
       return { variant: variants[0]!, reason };
     }
-    const { library, label, info } = work.context;
-    const against = library.kind === "host"
-      ? "the host device imitates tensor cores, which takes longer"
-      : !variants.includes("mma")
-      ? `it needs compute capability 8.0, and ${label} has ${info.computeCapability}`
-      : m < MMA_ROWS
-      ? `${m} rows are fewer than ${MMA_ROWS}`
-      : undefined;
+    const against = variants.includes("mma")
+      ? reasonAgainstMma(shape, false)
+      : `it needs compute capability 8.0, and ${label} has ${info.computeCapability}`;
     if (against === undefined) {
-      return { variant: "mma" as const, reason: "tensor cores multiply tiles of int8" };
+      return { variant: "mma" as const, reason: "tensor cores multiply int8" };
     }
-    const reason = `a warp multiplies a row of weights by dp4a; not mma: ${against}`;
+    const reason = `warps multiply rows of weights by dp4a; not mma: ${against}`;
     return { variant: "dp4a" as const, reason };
   }
   const variant = TERNARY_VARIANTS.find((it) => it === wanted) ??
     refuseOption(TypeError, action, "variant", TERNARY_VARIANTS.join(", "), wanted);
-  if (variants.includes(variant)) return { variant, reason: "as requested" };
-  throw new RangeError(
-    `Cannot ${action} by options.variant ${variant}: ${work.context.label} runs ${
-      variants.join(", ")
-    }`,
-  );
+  const refused = !variants.includes(variant)
+    ? `${label} runs ${variants.join(", ")}`
+    : variant === "mma"
+    ? reasonAgainstMma(shape, true)
+    : undefined;
+  if (refused === undefined) return { variant, reason: "as requested" };
+  throw new RangeError(`Cannot ${action} by options.variant ${variant}: ${refused}`);
 }
 
-function planOf(
-  { work: { context }, variant, m, n, depth }: Pick<
-    ReturnType<typeof check>,
-    "work" | "variant" | "m" | "n" | "depth"
-  >,
-): Launch {
-  if (variant === "mma") {
-    const launches = MMA_TILES.filter(([rows]) => rows === 32 || rows < 2 * m)
-      .map(([rows, columns]) => ({
-        ...{ rows, columns },
-        launch: { grid: Math.ceil(m / rows) * Math.ceil(n / columns), block: 2 * columns },
-      }));
-    const least = context.info.multiprocessorCount;
-    return launches.find(({ launch }) => launch.grid >= least) ?? launches.at(-1)!;
-  }
-  if (variant === "dp4a") {
-    const launch = { grid: Math.ceil(m / THREAD_ROWS) * Math.ceil(n / WARPS), block: BLOCK };
-    return { launch, rows: THREAD_ROWS, columns: WARPS };
-  }
-  let [rows, columns] = [m, 0];
-  if (m < MANY_ROWS) {
-    const wanted = PER_BLOCK / Math.max(1, depth * m);
-    const shared = Math.ceil(n / (4 * context.info.multiprocessorCount));
-    columns = Math.ceil(Math.max(1, Math.min(wanted, shared)) / WEIGHT_ROWS) * WEIGHT_ROWS;
-  } else {
-    ({ rows, columns } = tileOf({ m, n, k: depth, context, batch: [] }, PER_BLOCK));
-  }
-  const grid = Math.ceil(m / rows) * Math.ceil(n / columns);
-  return { launch: { grid, block: 1 }, rows, columns };
+function planOf(shape: ProductShape, variant: Variant): ProductPlan {
+  if (variant === "mma") return planMma(shape);
+  return variant === "dp4a" ? planDp4a(shape) : planLoops(shape, variant as VectorSet);
 }
 
 /** Rows of activations whose elements are padded with zeros to whole groups. */
@@ -230,8 +196,9 @@ function check(
   const m = batch.reduce((product, extent) => product * extent, 1);
   const depth = GROUP * Math.ceil(columns / GROUP);
   const work = DeviceWork.of(context);
-  const chosen = chooseVariant(work, m, options.variant, action);
-  return { own, n, m, depth, batch, dtype, context, named, work, ...chosen };
+  const shape = { context, m, n, depth };
+  const chosen = chooseVariant(work, shape, options.variant, action);
+  return { own, shape, batch, dtype, named, ...chosen };
 }
 
 /**
@@ -265,7 +232,8 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
 ): Tensor<D> {
   const action = "ternaryMatmul";
   const checked = check(action, x as Tensor, weights, options);
-  const { own, n, m, depth, batch, dtype, context, named, variant } = checked;
+  const { own, shape, batch, dtype, named, variant } = checked;
+  const { context, m, n, depth } = shape;
   const stream = streamFor(context, options.stream);
   const place = options.stream === undefined ? {} : { stream: options.stream };
   const result = newTensor(context, dtype, [...batch, n], stream);
@@ -283,55 +251,16 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
     ? checkedScales(named.scale, action, options.stream)
     : factor && dense(factor as Tensor, place);
   const bias = named.bias === undefined ? undefined : dense(named.bias, place);
-  const { launch, rows, columns } = planOf(checked);
   const isExact = dtype === "int32";
-  const scaled = isExact ? "dot" : [
-    "static_cast<float>(dot)",
-    ...(rowScale === undefined ? [] : ["row_scale[row]"]),
-    weights.scale.size === 1 ? "scale[0]" : "scale[column]",
-  ].join(" * ");
-  const value = bias === undefined ? scaled : `${scaled} + bias[column]`;
-  const finish = `out[row * n + column] = store<${cTypeOf(dtype as DType)}>(${value});`;
-  const isMma = variant === "mma";
-  runTemplate({
-    action,
-    ...(isMma
-      ? { template: ternaryMmaTemplate, definitions: multiplyText(["int8", "int8"]) } as const
-      : { template: ternaryMatmulTemplate } as const),
-    ...(isMma || variant === "dp4a" ? {} : { vectors: variant, constants: BYTE_TILE_CONSTANTS }),
-    inputs: {
-      q: q as Tensor,
-      codes: weights.codes as Tensor,
-      ...(isExact ? {} : { scale: weights.scale as Tensor }),
-      ...(isExact || rowScale === undefined ? {} : { row_scale: rowScale as Tensor }),
-      ...(bias === undefined ? {} : { bias: bias as Tensor }),
-    },
-    results: { out: result },
-    numbers: { m, n, depth, columns, rows },
-    body: isMma
-      ? `
-  using namespace matmul;
-  using Left = Stored<signed char>;
-  using Right = Stored<unsigned char>;
-  const Product<unsigned int, Left, Right> product{q, codes, m, n, depth, depth, 1, 1, depth / 4};
-  const i64 down = (m + rows - 1) / rows;
-  const auto finish = [=](i64 row, i64 column, unsigned int sum) {
-    const int dot = static_cast<int>(sum);
-    ${finish}
+  const operands = {
+    q: q as Tensor,
+    codes: weights.codes as Tensor,
+    scale: isExact ? undefined : weights.scale as Tensor,
+    rowScale: isExact ? undefined : rowScale as Tensor | undefined,
+    bias: bias as Tensor | undefined,
+    out: result as Tensor,
   };
-  matmul_mma<Multiply, signed char, unsigned char, Layout::along, Layout::ternary,
-             ${rows}, ${columns}, false>(product, finish, blockIdx.x, down, gridDim.x);`
-      : `
-  const i64 down = (m + rows - 1) / rows;
-  const i64 top = blockIdx.x % down * rows;
-  const i64 begin = blockIdx.x / down * columns;
-  const i64 end = begin + columns < n ? begin + columns : n;
-  const TernaryProduct product{q, codes, m, n, depth};
-  ternary_tile(product, top, rows, begin, end, [=](i64 row, i64 column, int dot) { ${finish} });`,
-    size: m * n,
-    chunk: 1,
-    grid: launch,
-  }, stream);
+  multiplyTernary(operands, shape, planOf(shape, variant), stream);
   if (rowScale !== factor) rowScale?.dispose();
   if (bias !== named.bias) bias?.dispose();
   quantised?.values.dispose();
@@ -357,6 +286,7 @@ export function explainTernaryMatmul(
   readonly launch: { readonly grid: number; readonly block: number };
   readonly reason: string;
 } {
-  const checked = check("explain ternaryMatmul", x as Tensor, weights, options);
-  return { variant: checked.variant, launch: planOf(checked).launch, reason: checked.reason };
+  const { shape, variant, reason } = check("explain ternaryMatmul", x as Tensor, weights, options);
+  const { grid, block } = planOf(shape, variant).size;
+  return { variant, launch: { grid, block }, reason };
 }

@@ -1,5 +1,6 @@
 // The vector instructions of generated kernels on the host device.
 
+import { TERNARY_CONSTANTS } from "../../src/ternary/product_kernels.ts";
 import { ternaryMatmulTemplate } from "../../src/ternary/kernel_templates.ts";
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import type { VectorSet } from "../../src/ffi/build/vector_sets.ts";
@@ -150,10 +151,12 @@ Deno.test({
     const source = sourceOf({
       name: "dots",
       template: ternaryMatmulTemplate,
+      constants: TERNARY_CONSTANTS,
       dtypes: new Set<never>(),
       parameters: ["const signed char* q", "const unsigned char* codes", "int* out"],
       // Panels of twelve rows are those of VNNI.
-      body: `ternary_tile(TernaryProduct{q, codes, 1, 1, 128}, 0, 1, 0, 1,
+      body: `using namespace ternary_matmul;
+             ternary_tile<8, 4>(TernaryProduct{q, codes, 1, 1, 128}, 0, 1, 0, 1,
                           [=](i64, i64, int dot) { out[0] = dot, out[1] = panel_rows; });
              #if !defined(__clang__)
              out[1] = 0;

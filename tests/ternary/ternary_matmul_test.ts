@@ -9,23 +9,41 @@ import {
   TernaryWeights,
 } from "../../src/device/ternary.ts";
 import { DeviceWork } from "../../src/tensor/kit/device_work.ts";
+import {
+  multiplyTernary,
+  planDp4a,
+  planMma,
+  type ProductOperands,
+} from "../../src/ternary/product_kernels.ts";
 import { ternaryVariants } from "../../src/ternary/ternary_matmul.ts";
 import { device } from "../support/device.ts";
 import { recordKernels } from "../support/recorded_kernels.ts";
 import { forms, Grid } from "../support/tensor_forms.ts";
 
+/** Rows of activations, rows and columns of weights: on both sides of the limits of kernels. */
 const SHAPES = [
   [1, 1, 1],
   [1, 5, 63],
+  [1, 37, 2560],
+  [1, 3, 16448],
+  [2, 7, 128],
   [3, 4, 64],
   [4, 9, 65],
+  [4, 5, 2560],
+  [5, 11, 2560],
   [7, 13, 200],
   [8, 5, 64],
   [9, 6, 8321],
+  [15, 7, 64],
+  [16, 131, 128],
+  [16, 2, 16448],
+  [17, 7, 2560],
+  [63, 5, 128],
+  [64, 3, 64],
   [65, 11, 130],
-  // A tile of tensor cores of each size, with 65 x 11.
-  [17, 70, 64],
   [66, 130, 200],
+  [95, 250, 320],
+  [512, 3, 64],
 ] as const;
 
 /** Rows of activations over the whole range, rows of weights. */
@@ -44,7 +62,6 @@ for (const [form, on] of forms) {
   Deno.test(`ternaryMatmul() of integers is exact at every size by every variant (${form})`, async () => {
     const variants = ternaryVariants(DeviceWork.of(on.context));
     const results = SHAPES.flatMap(([m, n, k]) => {
-      if (form === "threads" && k > 1000) k = 321 as never;
       const { q, w, dots } = operands(m, n, k);
       const weights = TernaryWeights.from({
         codes: w.tensor("int8", on),
@@ -92,6 +109,33 @@ for (const [form, on] of forms) {
   });
 }
 
+Deno.test("ternaryMatmul() is exact if rows do not fit in shared memory", async () => {
+  const on = forms.get("threads")!;
+  const { context } = on;
+  // Room for one chunk of 256 columns of 16 rows.
+  const info = { ...context.info, sharedMemoryPerMultiprocessor: 2 * (16 * 256 + 1024) };
+  const [n, k] = [35, 2 ** 14 + 64];
+  for (const [m, plan] of [[1, planDp4a], [4, planDp4a], [16, planMma]] as const) {
+    if (plan === planMma && !ternaryVariants(DeviceWork.of(context)).includes("mma")) continue;
+    const { q, w, dots } = operands(m, n, k);
+    const weights = TernaryWeights.from({
+      codes: w.tensor("int8", on),
+      scale: fromTypedArray(Float32Array.of(1), [1], { device: on }),
+    });
+    const out = zeros([m, n], { dtype: "int32", device: on }) as Tensor;
+    const shape = { context, m, n, depth: k };
+    const own = plan({ ...shape, context: Object.create(context, { info: { value: info } }) });
+    assert(Object.values(own.numbers).includes(m === 4 ? 16 : m === 1 ? 64 : 256));
+    const operand = {
+      q: q.tensor("int8", on) as Tensor,
+      codes: weights.codes as Tensor,
+      out,
+    } as ProductOperands;
+    multiplyTernary(operand, shape, own, on.stream);
+    assertEquals([...await out.toArray()], [...dots.values], `${m} rows`);
+  }
+});
+
 Deno.test("ternaryMatmul() reads rows from multiples of 16 bytes, wherever they lie", () => {
   for (const on of forms.values()) {
     for (let start = 0; start <= 33; start++) {
@@ -105,7 +149,7 @@ Deno.test("ternaryMatmul() reads rows from multiples of 16 bytes, wherever they 
         ternaryMatmul(rows, weights, { dtype: "int32" });
       });
       const { text, launchArguments } = launches.at(-1)!;
-      const address = ["q_buffer", "q_offset"].map((name) => Number(launchArguments.get(name)))
+      const address = ["q", "q_offset"].map((name) => Number(launchArguments.get(name)))
         .reduce((sum, it) => sum + it);
       assertEquals([text.template.name, address % 16], ["ternaryMatmul", 0], `from ${start}`);
     }

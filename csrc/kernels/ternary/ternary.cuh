@@ -14,7 +14,7 @@
 
 #include "kernels/tensor/map.cuh"
 
-namespace gridstride::tensor {
+namespace gridstride::tensor::ternary {
 
 using u8 = unsigned char;
 
@@ -29,7 +29,12 @@ __device__ __forceinline__ const u8* u8_of(const T* scales) {
 
 enum class Codec { quarters, trits, pairs, triples };
 namespace rounding_of {
-enum : i64 { exact, reciprocal, above_half, from_half };
+enum : i64 {
+  exact = GS_ROUNDING_EXACT,
+  reciprocal = GS_ROUNDING_RECIPROCAL,
+  above_half = GS_ROUNDING_ABOVE_HALF,
+  from_half = GS_ROUNDING_FROM_HALF,
+};
 }
 
 // The address of a byte, and of its byte of signs; the row and column of its first weight.
@@ -83,7 +88,7 @@ struct Matrix {
 
 // The most weights of a byte.
 template <Codec C>
-constexpr int most_slots = C == Codec::triples ? 24 : C == Codec::trits ? 5 : 4;
+constexpr int max_slots = C == Codec::triples ? 24 : C == Codec::trits ? 5 : 4;
 
 // Four bytes of two triples each, as magnitudes of 9a + 3b + c, follow at 8, 32 and 40.
 __device__ __forceinline__ i64 triple_byte(i64 first, int triple) {
@@ -178,14 +183,14 @@ __device__ __forceinline__ bool is_scale(float scale) {
 template <Codec C, typename T>
 __device__ __forceinline__ void encode_byte(const Matrix& matrix, const Place& place, const T* x,
                                             const float* scales, u8* bytes, i64 rounding) {
-  int digits[most_slots<C>];
-  for (int s = 0; s < most_slots<C>; ++s) {
+  int digits[max_slots<C>];
+  for (int s = 0; s < max_slots<C>; ++s) {
     digits[s] = C == Codec::trits && s >= matrix.slots ? 0 : 1;
     const i64 element = s < matrix.slots ? matrix.element<C>(place, s) : -1;
     if (element < 0) continue;
-    const i64 at = matrix.scale_of(element);
-    if (!is_scale(scales[at])) report(matrix.faults, matrix.operation, -1 - at);
-    const int digit = digit_of(x[element], scales[at], rounding);
+    const i64 own_scale = matrix.scale_of(element);
+    if (!is_scale(scales[own_scale])) report(matrix.faults, matrix.operation, -1 - own_scale);
+    const int digit = digit_of(x[element], scales[own_scale], rounding);
     if (digit < 3) digits[s] = digit;
     else report(matrix.faults, matrix.operation, element);
   }
@@ -195,17 +200,17 @@ __device__ __forceinline__ void encode_byte(const Matrix& matrix, const Place& p
 template <Codec C, typename T>
 __device__ __forceinline__ void decode_byte(const Matrix& matrix, const Place& place,
                                             const u8* bytes, const float* scales, T* out) {
-  int digits[most_slots<C>];
+  int digits[max_slots<C>];
   if (!unpack<C>(bytes, place, matrix.bias, digits)) {
     report(matrix.faults, matrix.operation, place.byte);
   }
-  for (int s = 0; s < most_slots<C>; ++s) {
+  for (int s = 0; s < max_slots<C>; ++s) {
     const i64 element = s < matrix.slots ? matrix.element<C>(place, s) : -1;
     if (element < 0) continue;
-    const i64 at = matrix.scale_of(element);
-    const float scale = scales[at];
+    const i64 own_scale = matrix.scale_of(element);
+    const float scale = scales[own_scale];
     const bool is_lost = scale == 0 && digits[s] != 1;
-    if (is_lost || !is_scale(scale)) report(matrix.faults, matrix.operation, -1 - at);
+    if (is_lost || !is_scale(scale)) report(matrix.faults, matrix.operation, -1 - own_scale);
     out[element] = store<T>(static_cast<float>(digits[s] - 1) * scale);
   }
 }
@@ -216,4 +221,4 @@ __device__ __forceinline__ float scale_for(float largest, i64 rounding) {
   return rounding == rounding_of::from_half && largest == 0 ? 1.0f : largest;
 }
 
-}  // namespace gridstride::tensor
+}  // namespace gridstride::tensor::ternary

@@ -43,7 +43,7 @@ export interface KernelParameters {
 
 /** The C++ of a kernel without its parameters. */
 export interface KernelCode
-  extends Pick<KernelText, "template" | "vectors" | "constants" | "definitions"> {
+  extends Pick<KernelText, "template" | "vectors" | "constants" | "launchBounds" | "definitions"> {
   /** The element types that the code names beside those of the parameters. */
   readonly dtypes?: Iterable<DType>;
   readonly body: string;
@@ -53,6 +53,8 @@ export interface KernelCode
 export interface LaunchSize {
   readonly grid: number;
   readonly block: number;
+  /** Bytes of dynamic shared memory. */
+  readonly sharedMemory?: number;
 }
 
 /** A call of a generated kernel. */
@@ -199,7 +201,8 @@ export function callKernel(call: KernelCall, stream: Stream): void {
   // Tensors may be disposed before the launch: the operation holds its inputs.
   work.enqueue(kernel, read, written, () => {
     orderOperands(read, written, stream);
-    const config = { grid: size.grid, block: size.block, stream };
+    const { grid, block, sharedMemory = 0 } = size;
+    const config = { grid, block, sharedMemory, stream };
     if (error === undefined) return void kernel.kernel!.launch(config, ...values);
     const { report, words } = work.reports.open(error, stream);
     kernel.kernel!.launch(config, ...values, words, 1);

@@ -7,8 +7,7 @@
 import { templates } from "../kit/expression/kernel_template.ts";
 import { bytesPerElement, cTypeOf, type DType } from "../../memory/dtype.ts";
 import { capability } from "../kit/precision.ts";
-import { storageOf } from "../tensor.ts";
-import { type OwnPlan, planOf, run } from "./own_variants.ts";
+import { layoutOf, type OwnPlan, planOf, run } from "./own_variants.ts";
 import type { MatmulProblem, MatrixOperand } from "./problem.ts";
 import type { MatmulVariant } from "./variants.ts";
 
@@ -48,22 +47,6 @@ function storedTypes(problem: MatmulProblem): readonly [DType, DType] | undefine
   // 8-bit types of two kinds are products of one instruction.
   if (a === b || bytesPerElement(a) === 1) return [a, b];
   return ["float32", "float32"];
-}
-
-/** How the elements of an operand lie: `row` is the stride across k, `column` that along k. */
-function layoutOf(
-  { dtype, offset, batch, tensor }: MatrixOperand,
-  [along, extent]: readonly [number, number],
-  [across, rows]: readonly [number, number],
-  stored: DType,
-): "along" | "across" | "any" {
-  const size = bytesPerElement(dtype);
-  const isAligned = (stride: number) => stride * size % 16 === 0;
-  const isPlaced = isAligned(storageOf(tensor).buffer.address / size + offset) &&
-    batch.every(isAligned);
-  if (dtype !== stored || !isPlaced) return "any";
-  if (along === 1 && (rows === 1 || isAligned(across))) return "along";
-  return across === 1 && (extent === 1 || isAligned(along)) ? "across" : "any";
 }
 
 /** The C++ of the instruction, with sums in place. */

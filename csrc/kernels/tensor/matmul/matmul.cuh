@@ -7,7 +7,8 @@
  * columns into memory of the second-level cache, converted and padded with zeros, and multiplies
  * panels of these in registers (Goto and van de Geijn, "Anatomy of high-performance matrix
  * multiplication", 2008). Threads: a block of 256 computes 64 x 64 elements, 16 each, from shared
- * memory. matmul_vector() is for one row: it reads the matrix once, in the order of memory.
+ * memory. Products of one row, or of few, read the matrix once: matmul_vector() in loops, and
+ * matmul_rows_threads.cuh.
  * Numerics: products are added up in order of k as V, with fused multiply-adds, in parts of
  * Packed::depth that are then added up. An element does not depend on the shape of the result.
  */
@@ -35,3 +36,4 @@ struct Product {
 
 #include "kernels/tensor/matmul/matmul_loops.cuh"
 #include "kernels/tensor/matmul/matmul_threads.cuh"
+#include "kernels/tensor/matmul/matmul_rows_threads.cuh"

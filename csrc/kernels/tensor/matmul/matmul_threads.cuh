@@ -4,7 +4,6 @@
 #pragma once
 
 #include "kernels/tensor/matmul/matmul.cuh"
-#include "kernels/tensor/warp.cuh"
 
 #if !defined(GS_BLOCK_FORM)
 namespace gridstride::tensor::matmul {
@@ -62,39 +61,6 @@ __device__ __forceinline__ void matmul_tile(const Product<V, Left, Right>& p, co
       if (m < p.m && n < p.n) finish(m, n, sum[i][j]);
     }
   }
-}
-
-// `p.m` is 1. A block has 32 columns: of a warp each in turn if they run along memory, else of a
-// lane each.
-template <int Columns, typename V, typename Left, typename Right, typename Finish>
-__device__ __forceinline__ void matmul_vector(const Product<V, Left, Right>& p,
-                                              const Finish& finish, i64 tile, i64) {
-  constexpr int warps = 8;
-  static_assert(Columns == 32, "a lane for each column");
-  __shared__ V part[warps][32];
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int warp = static_cast<int>(threadIdx.x) / 32;
-  const i64 begin = tile * 32;
-  const auto product = [&](i64 k, i64 n, V sum) {
-    return add_product(Left{}(p.a[k * p.a_k]), Right{}(p.b[k * p.b_k + n * p.b_n]), sum);
-  };
-  if (p.b_k == 1) {
-    for (i64 n = begin + warp; n < begin + 32 && n < p.n; n += warps) {
-      V sum = 0;
-      for (i64 k = lane; k < p.k; k += 32) sum = product(k, n, sum);
-      sum = warp_sum(sum);
-      if (lane == 0) finish(0, n, sum);
-    }
-    return;
-  }
-  const i64 n = begin + lane;
-  V sum = 0;
-  for (i64 k = warp; n < p.n && k < p.k; k += warps) sum = product(k, n, sum);
-  part[warp][lane] = sum;
-  __syncthreads();
-  if (warp > 0 || n >= p.n) return;
-  for (int other = 1; other < warps; ++other) sum += part[other][lane];
-  finish(0, n, sum);
 }
 
 }  // namespace gridstride::tensor::matmul
