@@ -95,6 +95,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/host/include/gridstride/runtime_types.h",
   "csrc/host/include/gridstride/special_registers.h",
   "csrc/host/include/gridstride/user_source.h",
+  "csrc/host/include/gridstride/vector_instructions.h",
   "csrc/host/include/gridstride/vector_types.h",
   "csrc/host/include/gridstride/warp_exchange.h",
   "csrc/host/include/math_constants.h",
