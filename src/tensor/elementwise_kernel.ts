@@ -4,12 +4,16 @@
  * @module
  */
 
-import { type KernelTemplate, templates } from "./kit/expression/kernel_template.ts";
+import {
+  type KernelForm,
+  type KernelTemplate,
+  templates,
+} from "./kit/expression/kernel_template.ts";
 import { requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
-import { cTypeOf, type DType } from "../memory/dtype.ts";
+import { bytesPerElement, cTypeOf, type DType } from "../memory/dtype.ts";
 import {
   castNode,
   dtypesIn,
@@ -18,7 +22,6 @@ import {
   operationNode,
   operationTypes,
   scalarTypesIn,
-  storeText,
 } from "./kit/expression/node.ts";
 import { type OperationName, valueType } from "./kit/expression/operations.ts";
 import {
@@ -35,7 +38,7 @@ import {
   CHUNK,
   countParameters,
   type KernelCode,
-  launchSizeOf,
+  type LaunchSize,
   MAX_PARAMETERS,
   newTensor,
   numbered,
@@ -59,6 +62,11 @@ import { storageOf, Tensor, tracedOf } from "./tensor.ts";
 const TILE = 32;
 const TILES = 16;
 const BLOCK = 256;
+/** Bytes of operands that a CUDA thread loads at once. */
+const MAX_LOADED = 64;
+/** Elements of a CUDA thread, and packets: each has its own code. */
+const MAX_ELEMENTS = 32;
+const MAX_PACKETS = 8;
 
 /** An expression over broadcast operands. */
 export interface Expression {
@@ -185,52 +193,126 @@ interface MapLayout {
   readonly cross: number;
 }
 
-/** The C++ text of the element of an operand in a row of a space. */
-function elementText(name: string, operand: number, kind: string): string {
-  const inner = kind === "0" ? "" : kind === "1" ? " + i" : ` + i * t${operand}`;
-  return `${name}[offsets[${operand}]${inner}]`;
+/** How CUDA threads take the elements of a result: packets of neighbours, and packets of a thread. */
+interface Packets {
+  readonly elements: number;
+  readonly count: number;
+}
+
+/**
+ * The packets of an expression: 16 bytes of the result, so a warp writes whole lines, and 32 to 64
+ * bytes of operands for each thread, which covers the latency of memory.
+ */
+function packetsOf(tensors: readonly Tensor[], dtype: DType, classes: string): Packets {
+  let [widest, loaded] = [1, 0];
+  for (let k = 0; k < tensors.length; k++) {
+    if (classes[k] === "0") continue;
+    const bytes = bytesPerElement(tensors[k]!.dtype);
+    widest = Math.max(widest, bytes);
+    loaded += bytes;
+  }
+  const elements = Math.min(16 / bytesPerElement(dtype), MAX_LOADED / widest);
+  const most = Math.min(MAX_ELEMENTS / elements, MAX_PACKETS);
+  const count = Math.round(MAX_LOADED / (loaded * elements));
+  return { elements, count: loaded === 0 ? 1 : Math.max(1, Math.min(count, most)) };
+}
+
+/** The C++ of a part of the body of an expression, for N elements. */
+function partOf(head: string, lines: readonly string[]): string[] {
+  return [
+    "  template <int N>",
+    `  __device__ __forceinline__ ${head} const {`,
+    ...lines.map((line) => `    ${line}`),
+    "  }",
+  ];
+}
+
+/** The body of an expression over operands of some classes, as `map.cuh` takes it. */
+function bodyText(
+  root: ExpressionNode,
+  { tensors, dtype }: MapCall,
+  classes: string,
+): string {
+  const types = tensors.map((tensor) => cTypeOf(tensor.dtype));
+  const result = cTypeOf(dtype);
+  const out = tensors.length;
+  const writer = new ExpressionWriter((index) =>
+    classes[index] === "0" ? `inputs.x${index}` : `inputs.x${index}.element[j]`
+  );
+  const value = writer.value(root);
+  // The arguments of the access to an operand.
+  const place = (name: string, k: number) =>
+    classes[k] === "0"
+      ? `${name} + offsets[${k}]`
+      : classes[k] === "1"
+      ? `${name} + offsets[${k}] + i`
+      : `${name} + offsets[${k}] + i * t${k}, t${k}`;
+  const aligned = [...types.keys(), out].filter((k) => classes[k] === "1")
+    .map((k) => `space.template is_aligned<N>(${k === out ? "out" : `x${k}`}, ${k})`);
+  return [
+    "struct Body {",
+    `  using Result = ${result};`,
+    `  static constexpr bool has_inputs = ${tensors.length > 0};`,
+    ...types.map((type, k) => `  const ${type}* x${k};`),
+    `  ${result}* out;`,
+    ...scalarTypesIn(root).map((type, k) => `  ${valueType(type)} c${k};`),
+    ...strided(classes).map((k) => `  i64 t${k};`),
+    "  template <int N>",
+    "  struct Inputs {",
+    ...types.map((type, k) => `    ${classes[k] === "0" ? type : `Packet<${type}, N>`} x${k};`),
+    "  };",
+    ...partOf(
+      "void read(Inputs<N>& inputs, const i64* offsets, i64 i)",
+      types.map((_, k) =>
+        classes[k] === "0"
+          ? `inputs.x${k} = *(${place(`x${k}`, k)});`
+          : `inputs.x${k}.read(${place(`x${k}`, k)});`
+      ),
+    ),
+    ...partOf(
+      "Result compute(const Inputs<N>& inputs, int j, i64 i)",
+      [...writer.lines, `return store<Result>(${value});`],
+    ),
+    ...partOf(
+      "void write(const Packet<Result, N>& results, const i64* offsets, i64 i)",
+      [`results.write(${place("out", out)});`],
+    ),
+    "  template <int N, typename Any>",
+    "  __device__ __forceinline__ bool is_aligned(const Any& space) const {",
+    `    return ${aligned.join(" && ") || "true"};`,
+    "  }",
+    "};",
+  ].join("\n");
+}
+
+/** The operands whose elements lie any number of elements apart in the last dimension. */
+function strided(classes: string): number[] {
+  return [...classes].flatMap((kind, k) => kind === "s" ? [k] : []);
 }
 
 /** Composes the kernel of an expression over a space of merged dimensions. */
-function mapCode(
-  { root: rootOf, tensors, dtype, template = templates.map }: MapCall,
-  { rank, classes, cross }: MapLayout,
-): KernelCode {
-  const root = rootOf();
-  const writer = new ExpressionWriter((index) => elementText(`x${index}`, index, classes[index]!));
-  const value = writer.value(root);
-  const out = tensors.length;
-  const pointers = [
-    ...tensors.map((tensor, k) => ({ name: `x${k}`, type: `const ${cTypeOf(tensor.dtype)}*` })),
-    { name: "out", type: `${cTypeOf(dtype)}*` },
-  ].map((member, k) => ({ ...member, value: `${member.name} + o${k}` }));
+function mapCode(call: MapCall, { rank, classes, cross }: MapLayout): KernelCode {
+  const { tensors, dtype, template = templates.map } = call;
+  const root = call.root();
+  const { elements, count } = packetsOf(tensors, dtype, classes);
+  const map = cross < 0
+    ? `map_expression<${BLOCK}, ${elements}, ${count}>`
+    : `map_tiles<${cross}, ${TILE}>`;
+  const operands = tensors.length + 1;
   const members = [
-    ...pointers,
-    ...[
-      ...scalarTypesIn(root).map((type, k) => ({ name: `c${k}`, type: valueType(type) })),
-      ...[...classes].flatMap((kind, k) =>
-        kind === "s" ? [{ name: `t${k}`, type: "long long" }] : []
-      ),
-    ].map((member) => ({ ...member, value: member.name })),
+    ...tensors.map((_, k) => `x${k} + o${k}`),
+    `out + o${tensors.length}`,
+    ...scalarTypesIn(root).map((_, k) => `c${k}`),
+    ...strided(classes).map((k) => `t${k}`),
   ];
   return {
     template,
     dtypes: dtypesIn(root),
-    definitions: [
-      "struct Body {",
-      ...members.map(({ name, type }) => `  ${type} ${name};`),
-      "  __device__ __forceinline__ void operator()(const i64* offsets, i64 i) const {",
-      ...writer.lines.map((line) => `    ${line}`),
-      `    ${storeText(elementText("out", out, classes[out]!), value, dtype)}`,
-      "  }",
-      "};",
-    ].join("\n"),
+    definitions: bodyText(root, call, classes),
     body: [
-      `  Space<${rank}, ${pointers.length}> space{};`,
-      ...(rank === 1 ? [] : spaceText(rank, pointers.length, rank - 1)),
-      `  map${cross < 0 ? "" : `_tiles<${cross}, ${TILE}>`}(space, elements, chunk, Body{${
-        members.map((member) => member.value).join(", ")
-      }});`,
+      `  Space<${rank}, ${operands}> space{};`,
+      ...(rank === 1 ? [] : spaceText(rank, operands, rank - 1)),
+      `  ${map}(space, elements, chunk, Body{${members.join(", ")}});`,
     ].join("\n"),
   };
 }
@@ -248,6 +330,18 @@ function crossDimension({ shape, strides }: Space): number {
   return -1;
 }
 
+/** The launch of an expression that takes the elements in their order. */
+function launchSize(
+  { tensors, dtype }: MapCall,
+  classes: string,
+  size: number,
+  form: KernelForm,
+): LaunchSize {
+  if (form === "block") return { grid: Math.ceil(size / CHUNK), block: 1 };
+  const { elements, count } = packetsOf(tensors, dtype, classes);
+  return { grid: Math.ceil(size / (BLOCK * elements * count)), block: BLOCK };
+}
+
 /** Runs one kernel over the elements of a result, which is new unless `out` is given. */
 export function runMap(call: MapCall, options: OutOptions = {}): Tensor {
   const { action, tensors, scalars = [], shape, dtype } = call;
@@ -263,7 +357,7 @@ export function runMap(call: MapCall, options: OutOptions = {}): Tensor {
   const operands = [...tensors, result];
   const numbers: Record<string, number> = numbered("o", operands.map(({ offset }) => offset));
   let layout: MapLayout;
-  let blocks = launchSizeOf(work, size, CHUNK);
+  let blocks: LaunchSize | undefined;
   const isPlain = operands.every((it) => it.isDense && it.size === size);
   if (isPlain) {
     layout = { rank: 1, classes: "1".repeat(operands.length), cross: -1 };
@@ -311,7 +405,7 @@ export function runMap(call: MapCall, options: OutOptions = {}): Tensor {
     action,
     key: `map ${call.key} ${layout.rank} ${layout.classes} ${layout.cross}`,
     code: () => mapCode(call, layout),
-    size: blocks,
+    size: blocks ?? launchSize(call, layout.classes, size, work.form),
   }, stream);
   return result;
 }

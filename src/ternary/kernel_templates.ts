@@ -13,7 +13,6 @@ import MATMUL_THREADS from "../../csrc/kernels/ternary/ternary_matmul_threads.cu
   type: "text",
 };
 import MMA from "../../csrc/kernels/ternary/ternary_mma.cuh" with { type: "text" };
-import ROWS_MMA from "../../csrc/kernels/ternary/ternary_rows_mma.cuh" with { type: "text" };
 import WEIGHTS from "../../csrc/kernels/ternary/ternary_weights.cuh" with { type: "text" };
 import { KernelTemplate } from "../tensor/kit/expression/kernel_template.ts";
 import { TENSOR_HEADERS } from "../tensor/kit/expression/tensor_headers.ts";
@@ -25,7 +24,6 @@ const HEADERS: Readonly<Record<string, string>> = {
   "kernels/ternary/ternary_matmul_loops.cuh": MATMUL_LOOPS,
   "kernels/ternary/ternary_matmul_threads.cuh": MATMUL_THREADS,
   "kernels/ternary/ternary_mma.cuh": MMA,
-  "kernels/ternary/ternary_rows_mma.cuh": ROWS_MMA,
   "kernels/ternary/ternary_weights.cuh": WEIGHTS,
 };
 
@@ -41,13 +39,7 @@ export const ternaryMatmulTemplate = new KernelTemplate(
   ["kernels/ternary/ternary_matmul.cuh"],
   HEADERS,
 );
-/** Products of some rows of activations on tensor cores. */
-export const ternaryRowsTemplate = new KernelTemplate(
-  "ternaryRows",
-  ["kernels/ternary/ternary_rows_mma.cuh"],
-  HEADERS,
-);
-/** Products of many rows on tensor cores. */
+/** Products on tensor cores. */
 export const ternaryMmaTemplate = new KernelTemplate(
   "ternaryMma",
   ["kernels/ternary/ternary_mma.cuh"],

@@ -12,11 +12,7 @@ import { callKernel, type KernelCode, type LaunchSize } from "../tensor/kit/kern
 import { multiplyText } from "../tensor/matmul/mma_variant.ts";
 import { BYTE_TILE_CONSTANTS, tileOf } from "../tensor/matmul/own_variants.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import {
-  ternaryMatmulTemplate,
-  ternaryMmaTemplate,
-  ternaryRowsTemplate,
-} from "./kernel_templates.ts";
+import { ternaryMatmulTemplate, ternaryMmaTemplate } from "./kernel_templates.ts";
 
 /** Weights of a group, to whose multiple columns are padded. */
 export const GROUP = 64;
@@ -43,45 +39,56 @@ export interface ProductPlan {
   readonly code: KernelCode;
 }
 
+/** Columns of a chunk of `ternary_mma.cuh`, which four lanes load. */
+const CHUNK = 4 * GROUP;
+/** Warps of a block of CUDA threads, and rows of weights that one of them multiplies at once by dp4a. */
+const WARPS = 8;
+const WARP_WEIGHTS = 4;
+const BLOCK = 32 * WARPS;
+/** Blocks that share a multiprocessor. */
+const BLOCKS = 2;
+
+/** Constants of `csrc/kernels/ternary/ternary_matmul.cuh` and the headers that it includes. */
+export const TERNARY_CONSTANTS = {
+  GS_TERNARY_GROUP: GROUP,
+  GS_TERNARY_CHUNK: CHUNK,
+  GS_TERNARY_WARPS: WARPS,
+  GS_TERNARY_WARP_WEIGHTS: WARP_WEIGHTS,
+} as const;
+
 const PRODUCT = "TernaryProduct{q, codes, m, n, depth}";
 const MULTIPLY = multiplyText(["int8", "int8"]);
 
 /** Shared memory of a block that leaves room for others on its multiprocessor. */
-function sharedMemoryFor(
-  { info: { sharedMemoryPerBlockOptIn, sharedMemoryPerMultiprocessor } }: DeviceContext,
-  blocks: number,
-): number {
+function sharedMemoryFor({ info }: DeviceContext): number {
   // CUDA takes 1 KiB of each block.
-  const share = Math.floor(sharedMemoryPerMultiprocessor / blocks) - 1024;
-  return Math.min(sharedMemoryPerBlockOptIn, share);
+  const share = Math.floor(info.sharedMemoryPerMultiprocessor / BLOCKS) - 1024;
+  return Math.min(info.sharedMemoryPerBlockOptIn, share);
 }
 
 // ---- dp4a --------------------------------------------------------------------------------------
 
-/** Threads of a block of `rows_dp4a()`, the rows of weights it takes at once, and blocks that share a multiprocessor. */
-const DP4A = { threads: 256, columns: 32, blocks: 2 } as const;
-
 /** CUDA threads: blocks loop over the rows of weights, so each reads its rows of activations once. */
 export function planDp4a({ context, m, n, depth }: ProductShape): ProductPlan {
   const rows = m > 2 ? 4 : m;
-  const { blocks } = DP4A;
+  const columns = WARPS * WARP_WEIGHTS;
   const down = Math.ceil(m / rows);
   const groups = depth / GROUP;
   const bytes = rows * GROUP;
-  const most = Math.floor(sharedMemoryFor(context, blocks) / bytes);
+  const most = Math.floor(sharedMemoryFor(context) / bytes);
   const partGroups = Math.max(1, Math.min(groups, most));
-  const useful = Math.ceil(context.info.multiprocessorCount * blocks / down);
+  const useful = Math.ceil(context.info.multiprocessorCount * BLOCKS / down);
   return {
     size: {
-      grid: down * Math.min(Math.ceil(n / DP4A.columns), useful),
-      block: DP4A.threads,
+      grid: down * Math.min(Math.ceil(n / columns), useful),
+      block: BLOCK,
       sharedMemory: partGroups * bytes,
     },
     call: `rows_dp4a<${rows}>`,
     numbers: { down, part_groups: partGroups },
     code: {
       template: ternaryMatmulTemplate,
-      launchBounds: [DP4A.threads, blocks],
+      launchBounds: [BLOCK, BLOCKS],
       body: `
   const int rows_down = static_cast<int>(down);
   const int block = static_cast<int>(blockIdx.x);
@@ -95,80 +102,92 @@ export function planDp4a({ context, m, n, depth }: ProductShape): ProductPlan {
 
 /** Columns of rows whose sums on tensor cores fit in 32 bits: fewer than this. */
 export const MAX_MMA_COLUMNS = 2 ** 18;
-/** Rows of activations that do not pay for a tile. */
-const SOME_ROWS = 64;
-/** Columns of a chunk of `ternary_rows_mma.cuh`, warps of a block, and rows of weights of a warp. */
-const CHUNK = 256;
-const WARPS = 8;
-const WARP_COLUMNS = 16;
-/** Blocks that share a multiprocessor. */
-const BLOCKS = 2;
+/**
+ * Tiles of many rows in instructions of 16, largest first, and the largest one of few rows, for which
+ * weights take most of the time.
+ */
+const MANY_HIGH = [3, 2];
+const FEW_HIGH = 2;
+/** The time to read a byte for each 64 columns, in that of a product of 64 columns. */
+const READING = 64;
 
-/** Few rows of activations: warps share the depth if there are too few rows of weights. */
-function planSomeRows({ context, m, n, depth }: ProductShape): ProductPlan {
-  const rows = m <= 16 ? 16 : 32;
-  const chunks = Math.ceil(depth / CHUNK);
-  const bytes = rows * CHUNK;
-  const most = Math.floor(sharedMemoryFor(context, BLOCKS) / bytes);
-  const down = Math.ceil(m / rows);
-  const gridOf = (kWarps: number) => down * Math.ceil(n / (WARP_COLUMNS * WARPS / kWarps));
-  let kWarps = 1;
-  const limit = Math.min(WARPS, most, chunks);
-  while (2 * kWarps <= limit && gridOf(kWarps) < context.info.multiprocessorCount) kWarps *= 2;
-  const part = chunks <= most ? chunks : most - most % kWarps;
-  const call = `rows_mma<Multiply, ${rows / 16}, ${kWarps}>`;
-  const sums = WARPS * WARP_COLUMNS * rows * Int32Array.BYTES_PER_ELEMENT;
-  return {
-    size: {
-      grid: gridOf(kWarps),
-      block: 32 * WARPS,
-      sharedMemory: Math.max(part * bytes, sums),
-    },
-    call,
-    numbers: { part: part * CHUNK },
-    code: {
-      template: ternaryRowsTemplate,
-      launchBounds: [32 * WARPS, BLOCKS],
-      definitions: MULTIPLY,
-      body: `  ${call}(${PRODUCT}, static_cast<int>(part), finish);`,
-    },
-  };
+/** A tile of a block: rows are 16 · high. */
+interface MmaTile {
+  readonly high: number;
+  /** Rows of weights of a warp are 8 · wide. */
+  readonly wide: number;
+  /** Warps that share the depth. */
+  readonly kWarps: number;
+  readonly rows: number;
+  readonly columns: number;
+  readonly grid: number;
 }
 
-/**
- * Tiles of many rows, with the instructions that a scheduler issues for 64 columns: large tiles take
- * fewer for each product, if there are enough of them.
- */
-const TILES = [
-  { rows: 128, columns: 128, cost: 350 },
-  { rows: 128, columns: 64, cost: 175 },
-  { rows: 64, columns: 64, cost: 204 },
-] as const;
+/** The tiles of a number of rows, widest first. */
+function tilesOf({ m, n, depth }: ProductShape, high: number, chunks: number): MmaTile[] {
+  const rows = 16 * high;
+  const wide = high > FEW_HIGH ? 4 : 2;
+  const all = [1, 2, 4, 8].filter((kWarps) => kWarps <= Math.min(chunks, Math.ceil(depth / CHUNK)));
+  return (all.length === 0 ? [1] : all).map((kWarps) => {
+    const columns = 8 * wide * WARPS / kWarps;
+    return {
+      high,
+      wide,
+      kWarps,
+      rows,
+      columns,
+      grid: Math.ceil(m / rows) * Math.ceil(n / columns),
+    };
+  });
+}
 
-function planTiles({ context, m, n }: ProductShape): ProductPlan {
-  let best: { grid: number; rows: number; columns: number; cost: number } | undefined;
-  for (const { rows, columns, cost } of TILES) {
-    const grid = Math.ceil(m / rows) * Math.ceil(n / columns);
-    const whole = Math.ceil(grid / context.info.multiprocessorCount) * cost;
-    if (best === undefined || whole < best.cost) best = { grid, rows, columns, cost: whole };
+/** Chunks of rows that fit in a block's shared memory. */
+const chunksFor = (context: DeviceContext, high: number) =>
+  Math.floor(sharedMemoryFor(context) / (16 * high * CHUNK));
+
+/**
+ * The tile of a block. Few rows need enough blocks to read weights from all multiprocessors; more rows
+ * the tile that takes a multiprocessor the least time for products and for reading the operands.
+ */
+function mmaTileOf(shape: ProductShape): MmaTile {
+  const { m, context } = shape;
+  const { multiprocessorCount } = context.info;
+  const ofHigh = (high: number) => tilesOf(shape, high, chunksFor(context, high));
+  const few = Math.ceil(m / 16);
+  if (few <= FEW_HIGH) {
+    const tiles = ofHigh(Math.max(1, few));
+    return tiles.find(({ grid }) => grid >= multiprocessorCount * 3 / 4) ?? tiles.at(-1)!;
   }
-  const { grid, rows, columns } = best!;
-  const call = `tiles_mma<Multiply, ${rows}, ${columns}>`;
-  return {
-    size: { grid, block: 2 * columns },
-    call,
-    numbers: {},
-    code: {
-      template: ternaryMmaTemplate,
-      definitions: MULTIPLY,
-      body: `  ${call}(${PRODUCT}, finish);`,
-    },
-  };
+  const costOf = ({ rows, columns, grid }: MmaTile) =>
+    Math.ceil(grid / multiprocessorCount) * (rows * columns + READING * (rows + columns / 4));
+  return MANY_HIGH.flatMap(ofHigh)
+    .reduce((best, tile) => costOf(tile) < costOf(best) ? tile : best);
 }
 
 /** Tensor cores. */
 export function planMma(shape: ProductShape): ProductPlan {
-  return shape.m <= SOME_ROWS ? planSomeRows(shape) : planTiles(shape);
+  const { high, wide, kWarps, rows, columns, grid } = mmaTileOf(shape);
+  const most = chunksFor(shape.context, high);
+  const chunks = Math.ceil(shape.depth / CHUNK);
+  // Warps that share the depth have equal numbers of chunks.
+  const part = chunks <= most ? chunks : Math.max(1, most - most % kWarps);
+  const sums = kWarps * rows * columns * Int32Array.BYTES_PER_ELEMENT;
+  const call = `ternary_mma<Multiply, ${high}, ${wide}, ${kWarps}>`;
+  return {
+    size: {
+      grid,
+      block: BLOCK,
+      sharedMemory: Math.max(part * rows * CHUNK, sums),
+    },
+    call,
+    numbers: { part: part * CHUNK },
+    code: {
+      template: ternaryMmaTemplate,
+      launchBounds: [BLOCK, BLOCKS],
+      definitions: MULTIPLY,
+      body: `  ${call}(${PRODUCT}, static_cast<int>(part), finish);`,
+    },
+  };
 }
 
 // ---- the host device ---------------------------------------------------------------------------
@@ -270,6 +289,7 @@ export function multiplyTernary(
     },
     code: () => ({
       ...code,
+      constants: TERNARY_CONSTANTS,
       body: [
         "  using namespace ternary_matmul;",
         ...Object.keys(inputsOf(operands)).map((name) => `  ${name} += ${name}_offset;`),

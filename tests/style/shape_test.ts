@@ -128,9 +128,6 @@ Deno.test("instructionSetsOf() finds the names of instruction sets", () => {
 const NOT_YET: readonly string[] = [
   "csrc/kernels/tensor/attention/attention_loops.cuh",
   "csrc/kernels/tensor/attention/attention_tiles.cuh",
-  "csrc/kernels/tensor/element.cuh",
-  "csrc/kernels/tensor/matmul/byte_panels.cuh",
-  "csrc/kernels/tensor/matmul/matmul_loops.cuh",
   "csrc/kernels/ternary/ternary_matmul.cuh",
 ];
 

@@ -1,5 +1,6 @@
 // The vector instructions of generated kernels on the host device.
 
+import { TERNARY_CONSTANTS } from "../../src/ternary/product_kernels.ts";
 import { ternaryMatmulTemplate } from "../../src/ternary/kernel_templates.ts";
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { EnvironmentError } from "../../src/ffi/granted_environment.ts";
@@ -116,6 +117,7 @@ Deno.test({
     const source = sourceOf({
       name: "dots",
       template: ternaryMatmulTemplate,
+      constants: TERNARY_CONSTANTS,
       dtypes: new Set<never>(),
       parameters: ["const signed char* q", "const unsigned char* codes", "int* out"],
       // Panels of twelve rows are those of VNNI.

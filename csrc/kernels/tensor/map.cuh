@@ -4,15 +4,20 @@
  * Problem: one pass over the operands, limited by memory. An operand has an element stride for each
  * dimension; 0 repeats it. The caller merges neighbouring dimensions wherever all operands allow,
  * so operands of one layout are one dimension.
- * Mapping: body(offsets, i) handles element i of a row, where offsets[k] is the beginning of the row
- * in operand k. map() takes the elements in their order. Where an operand runs along memory in
- * another dimension than the last, as a transposed one, map_tiles() takes tiles of both dimensions,
- * which use all of each cache line that they touch.
+ * Mapping: map() calls body(offsets, i) for element i of a row, where offsets[k] is the beginning
+ * of the row in operand k. map_expression() takes the body of a generated expression in three parts,
+ * so the operands of many elements are read before the first result is written:
+ *   read(inputs, offsets, i) loads the operands of N elements from i on,
+ *   compute(inputs, j, i) is the result of element j of them, at position i,
+ *   write(results, offsets, i) stores the results.
+ * Where an operand runs along memory in another dimension than the last, as a transposed one,
+ * map_tiles() takes tiles of both dimensions, which use all of each cache line that they touch.
  * Bytes: the size of each operand once, if its strides are those of a dense array.
  */
 #pragma once
 
 #include "kernels/tensor/element.cuh"
+#include "kernels/tensor/packet.cuh"
 
 namespace gridstride::tensor {
 
@@ -34,7 +39,26 @@ struct Space {
     }
     return column;
   }
+
+  // Whether an operand has packets of N elements at each multiple of N in a row.
+  template <int N, typename T>
+  __device__ __forceinline__ bool is_aligned(const T* operand, int k) const {
+    i64 bytes = reinterpret_cast<i64>(operand);
+    for (int d = 0; d < Rank - 1; ++d) bytes |= stride[d][k] * static_cast<i64>(sizeof(T));
+    return bytes % Packet<T, N>::word_bytes == 0;
+  }
 };
+
+// The results of N elements, whose inputs are read.
+template <int N, typename Body>
+__device__ __forceinline__ void compute_packet(const Body& body,
+                                               const typename Body::template Inputs<N>& inputs,
+                                               const i64* offsets, i64 i) {
+  Packet<typename Body::Result, N> results;
+#pragma unroll
+  for (int j = 0; j < N; ++j) results.element[j] = body.compute(inputs, j, i + j);
+  body.write(results, offsets, i);
+}
 
 // A tile of Edge x Edge elements of the dimension Cross and the last one, cut at their ends.
 template <int Operands>

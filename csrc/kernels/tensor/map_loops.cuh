@@ -29,6 +29,23 @@ __device__ __forceinline__ void map(const Space<Rank, Operands>& space, i64 elem
   }
 }
 
+// Without a loop over the packet, which would keep the loop over elements from being vectorised.
+template <typename Body>
+__device__ __forceinline__ void map_one(const Body& body, const i64* offsets, i64 i) {
+  typename Body::template Inputs<1> inputs;
+  Packet<typename Body::Result, 1> results;
+  body.read(inputs, offsets, i);
+  results.element[0] = body.compute(inputs, 0, i);
+  body.write(results, offsets, i);
+}
+
+// The numbers of threads and of packets are of the other form.
+template <int, int, int, int Rank, int Operands, typename Body>
+__device__ __forceinline__ void map_expression(const Space<Rank, Operands>& space, i64 elements,
+                                               i64 chunk, Body body) {
+  map(space, elements, chunk, [=](const i64* offsets, i64 i) { map_one(body, offsets, i); });
+}
+
 template <int Cross, int Edge, int Rank, int Operands, typename Body>
 __device__ __forceinline__ void map_tiles(const Space<Rank, Operands>& space, i64 tiles, i64 chunk,
                                           Body body) {
@@ -42,7 +59,7 @@ __device__ __forceinline__ void map_tiles(const Space<Rank, Operands>& space, i6
         offsets[k] = place.offsets[k] + row * space.stride[Cross][k];
       }
       GS_INDEPENDENT
-      for (i64 i = place.left; i < place.right; ++i) body(offsets, i);
+      for (i64 i = place.left; i < place.right; ++i) map_one(body, offsets, i);
     }
   }
 }

@@ -1,8 +1,8 @@
 /*
  * ternary_matmul_threads.cuh — ternary_matmul.cuh with CUDA threads, by dp4a.
  *
- * Mapping: a block of 256 threads keeps up to four rows of q in shared memory, and takes rows of
- * weights in turn, 32 at a time: a warp has four of them, and a lane every 32nd group of each. Eight
+ * Mapping: a block keeps up to four rows of q in shared memory, and takes rows of weights in turn: a
+ * warp has four of them at a time, and a lane every 32nd group of each. With one or two rows, eight
  * loads of 16 bytes are under way before the first is used. 16 elements of q for a field of the codes
  * lie beside those of the next group, so lanes read neighbours. Where the rows do not fit in shared
  * memory, they come in parts along k, again for each 32 rows of weights.
@@ -18,9 +18,9 @@
 namespace gridstride::tensor::ternary_matmul {
 
 [[maybe_unused]] constexpr int warp_lanes = 32;
-[[maybe_unused]] constexpr int dp4a_warps = 8;
-[[maybe_unused]] constexpr int dp4a_threads = warp_lanes * dp4a_warps;
-[[maybe_unused]] constexpr int warp_weights = 4;  // rows
+[[maybe_unused]] constexpr int warps = GS_TERNARY_WARPS;
+[[maybe_unused]] constexpr int block_threads = warp_lanes * warps;
+[[maybe_unused]] constexpr int warp_weights = GS_TERNARY_WARP_WEIGHTS;  // rows
 // Groups of a row of weights that a lane loads before it multiplies. With many rows of q, multiplications
 // take so long that half of the loads hide.
 template <int Rows>
@@ -58,7 +58,7 @@ struct PartOfRows {
       const i64 own_row = top + row < p.m ? top + row : p.m - 1;
       const auto* const from = reinterpret_cast<const int4*>(p.q + own_row * p.depth +
                                                              first * group);
-      for (int i = static_cast<int>(threadIdx.x); i < count * fields; i += dp4a_threads) {
+      for (int i = static_cast<int>(threadIdx.x); i < count * fields; i += block_threads) {
         const int4 elements = from[i];
         at(row, i % fields, i / fields) = elements;
         sums[row] = add_elements(elements, sums[row]);
@@ -134,7 +134,7 @@ __device__ __forceinline__ void rows_dp4a(const TernaryProduct& p, i64 top, int 
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % warp_lanes;
   const int groups = static_cast<int>(p.depth / group);
-  constexpr int tile = dp4a_warps * warp_weights;  // rows of weights
+  constexpr int tile = warps * warp_weights;  // rows of weights
   if (thread < Rows) row_sums[thread] = 0;
   __syncthreads();
   bool is_first = true;

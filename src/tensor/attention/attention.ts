@@ -304,8 +304,8 @@ export function explainAttention(
   using own = contiguousHeads(operands, options);
   const [ownQ, ownK, ownV] = own.heads as [Tensor, Tensor, Tensor];
   const plan = { ...call, q: ownQ, k: ownK, v: ownV };
-  const { grid, block } = planAttention(plan);
-  return { ...chooseAttention(plan), launch: { grid, block } };
+  const { grid, kernel } = planAttention(plan);
+  return { ...chooseAttention(plan), launch: { grid, block: kernel.block } };
 }
 
 /** Checks the arguments of attention. */

@@ -10,33 +10,14 @@ namespace gridstride::tensor::matmul {
 
 // ---- tiles -------------------------------------------------------------------------------------
 
-// Fused multiply-adds in this function.
-#if defined(__clang__)
-#define GS_CONTRACTED
-#define GS_CONTRACT _Pragma("clang fp contract(fast)")
-#else
-#define GS_CONTRACTED __attribute__((noinline, optimize("fp-contract=fast")))
-#define GS_CONTRACT
-#endif
-
-#if defined(__AVX512F__)
-constexpr int vector_bytes = 64;
-constexpr int micro_rows = 14;
-#elif defined(__AVX2__) && !defined(GS_PORTABLE)
-constexpr int vector_bytes = 32;
-constexpr int micro_rows = 6;
-#elif defined(__aarch64__) && !defined(GS_PORTABLE)
-constexpr int vector_bytes = 16;
-constexpr int micro_rows = 12;
-#else
-constexpr int vector_bytes = 16;
-constexpr int micro_rows = 6;
-#endif
+// Rows of sums in registers, each in two vectors, beside two vectors of columns.
+constexpr int micro_rows =
+    vectors::panel_registers < 32 ? 6 : vectors::panel_bytes == 64 ? 14 : 12;
 
 template <typename V>
 struct Panel {
-  typedef V Lanes __attribute__((vector_size(vector_bytes)));
-  static constexpr int lanes = vector_bytes / sizeof(V);
+  static constexpr int lanes = vectors::panel_bytes / sizeof(V);
+  using Lanes = vectors::Vector<V, lanes>;
   static constexpr int columns = 2 * lanes;
   static constexpr int depth = 1024 / sizeof(V);
 };
@@ -55,7 +36,7 @@ struct TileMemory {
   }
 };
 
-// micro_rows rows and two vectors of columns, in registers. Pitch: from one row of sums to the next.
+// micro_rows rows and two vectors of columns, in registers. Pitch is that of rows of sums.
 template <int Pitch, typename V>
 __device__ GS_CONTRACTED void multiply_panels(int depth, const V* left, const V* right,
                                               V* sums, bool adds) {
@@ -113,8 +94,7 @@ __device__ __attribute__((noinline)) void pack(const typename Convert::Element* 
   }
 }
 
-// The tile of a block, of at most Rows and Columns. Rows and columns of a tile are multiples of those
-// of a panel.
+// The tile of a block, of at most Rows and Columns, which are multiples of those of a panel.
 template <int Rows, int Columns, typename V, typename Left, typename Right, typename Finish>
 __device__ __forceinline__ void matmul_tile(const Product<V, Left, Right>& p, const Finish& finish,
                                             i64 tile, i64 down, i64 tile_m, i64 tile_n) {
@@ -192,7 +172,7 @@ __device__ GS_CONTRACTED void add_products(const typename Convert::Element* b, i
   }
 }
 
-// The same for columns that lie along memory, or anywhere.
+// The sums of columns if rows lie along memory, or for any strides.
 template <typename V, typename Convert>
 __device__ GS_CONTRACTED void add_rows(const typename Convert::Element* b, i64 b_k, i64 b_n,
                                        int columns, const V* x, int depth, V* sums) {
