@@ -55,7 +55,7 @@ struct TileMemory {
   }
 };
 
-// micro_rows rows and two vectors of columns, in registers. Pitch: from one row of sums to the next.
+// micro_rows rows and two vectors of columns, in registers. Pitch: of the rows of sums.
 template <int Pitch, typename V>
 __device__ GS_CONTRACTED void multiply_panels(int depth, const V* left, const V* right,
                                               V* sums, bool adds) {
@@ -113,8 +113,7 @@ __device__ __attribute__((noinline)) void pack(const typename Convert::Element* 
   }
 }
 
-// The tile of a block, of at most Rows and Columns. Rows and columns of a tile are multiples of those
-// of a panel.
+// The tile of a block, of at most Rows and Columns, which has whole panels.
 template <int Rows, int Columns, typename V, typename Left, typename Right, typename Finish>
 __device__ __forceinline__ void matmul_tile(const Product<V, Left, Right>& p, const Finish& finish,
                                             i64 tile, i64 down, i64 tile_m, i64 tile_n) {
