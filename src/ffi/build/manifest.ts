@@ -208,6 +208,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/shim/isolate.cu",
   "csrc/shim/isolate.h",
   "csrc/shim/launch/cublaslt.cu",
+  "csrc/shim/launch/cublaslt.h",
   "csrc/shim/launch/kernel_registry.cu",
   "csrc/shim/launch/kernel_registry.h",
   "csrc/shim/launch/launch.cu",
