@@ -165,6 +165,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/kernels/tensor/matmul/matmul.cuh",
   "csrc/kernels/tensor/matmul/matmul_mma.cuh",
   "csrc/kernels/tensor/matmul/tensor_core.cuh",
+  "csrc/kernels/tensor/packet.cuh",
   "csrc/kernels/tensor/random.cuh",
   "csrc/kernels/tensor/reduce.cuh",
   "csrc/kernels/tensor/reduce_loops.cuh",

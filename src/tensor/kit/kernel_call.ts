@@ -43,7 +43,7 @@ export interface KernelParameters {
 
 /** The C++ of a kernel without its parameters. */
 export interface KernelCode
-  extends Pick<KernelText, "template" | "vectors" | "constants" | "definitions"> {
+  extends Pick<KernelText, "template" | "vectors" | "constants" | "launchBounds" | "definitions"> {
   /** The element types that the code names beside those of the parameters. */
   readonly dtypes?: Iterable<DType>;
   readonly body: string;

@@ -21,6 +21,8 @@ export interface KernelText {
   readonly parameters: readonly string[];
   /** Numbers that the templates know by macros, so that they stand in TypeScript alone. */
   readonly constants?: Readonly<Record<`GS_${string}`, number>>;
+  /** The threads of a block and the blocks of a multiprocessor for which CUDA divides registers. */
+  readonly launchBounds?: readonly [threads: number, blocks: number];
   /** Definitions before the kernel. */
   readonly definitions?: string;
   readonly body: string;
@@ -64,8 +66,9 @@ export function preambleOf(
 
 /** The kernel, and the definitions before it. */
 export function kernelOf(text: KernelText): string {
-  const { definitions = "", body } = text;
-  return `${definitions}\nextern "C" __global__ GS_SEPARATE void ${
+  const { definitions = "", launchBounds, body } = text;
+  const bounds = launchBounds === undefined ? "" : ` __launch_bounds__(${launchBounds.join(", ")})`;
+  return `${definitions}\nextern "C" __global__ GS_SEPARATE${bounds} void ${
     signatureOf(text)
   } {\n${body}\n}\n`;
 }

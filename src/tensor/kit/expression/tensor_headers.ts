@@ -26,6 +26,7 @@ import MATMUL from "../../../../csrc/kernels/tensor/matmul/matmul.cuh" with { ty
 import MATMUL_MMA from "../../../../csrc/kernels/tensor/matmul/matmul_mma.cuh" with {
   type: "text",
 };
+import PACKET from "../../../../csrc/kernels/tensor/packet.cuh" with { type: "text" };
 import RANDOM from "../../../../csrc/kernels/tensor/random.cuh" with { type: "text" };
 import REDUCE from "../../../../csrc/kernels/tensor/reduce.cuh" with { type: "text" };
 import REDUCE_LOOPS from "../../../../csrc/kernels/tensor/reduce_loops.cuh" with { type: "text" };
@@ -52,6 +53,7 @@ export const TENSOR_HEADERS: Readonly<Record<string, string>> = {
   "kernels/tensor/map.cuh": MAP,
   "kernels/tensor/matmul/matmul.cuh": MATMUL,
   "kernels/tensor/matmul/matmul_mma.cuh": MATMUL_MMA,
+  "kernels/tensor/packet.cuh": PACKET,
   "kernels/tensor/random.cuh": RANDOM,
   "kernels/tensor/reduce.cuh": REDUCE,
   "kernels/tensor/reduce_loops.cuh": REDUCE_LOOPS,
