@@ -69,7 +69,7 @@ export interface RowProgram {
 
 /** The position in the row. */
 export const POSITION: ExpressionNode = { kind: "name", name: "(begin + i)", dtype: "int64" };
-/** The type of the merged values of an element type, as `Total` in `reduce.cuh`. */
+/** The type of the merged values of an element type: sums of single precision are double. */
 export const mergedType = (reducer: Reducer, dtype: DType): DType =>
   valueType(dtype) !== "float" ? dtype : reducer.endsWith("Sum") ? "float64" : "float32";
 
