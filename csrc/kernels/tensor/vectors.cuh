@@ -13,7 +13,7 @@
 #if defined(GS_BLOCK_FORM)
 
 #if defined(__AVX512DQ__)
-#include <gridstride/vector_instructions.h>
+#include <gridstride/x86/vector_instructions.h>
 #endif
 
 // ---- contraction -------------------------------------------------------------------------------

@@ -21,7 +21,7 @@
 #include "kernels/tensor/attention/attention_loops.cuh"
 
 #if defined(GS_MATRIX_TILES)
-#include <gridstride/matrix_tiles.h>
+#include <gridstride/x86/matrix_tiles.h>
 
 namespace gridstride::tensor::attention {
 

@@ -27,7 +27,7 @@
 namespace gridstride::tensor::matmul {
 #if !defined(GS_BLOCK_FORM)
 
-// How elements layout: along k or across it, in aligned chunks of 16 bytes, or anyhow; or packed as in
+// How elements lie: along k or across it, in aligned chunks of 16 bytes, or anyhow; or packed as in
 // ternary_mma.cuh.
 enum class Layout { along, across, any, ternary };
 
@@ -46,7 +46,7 @@ struct MmaTile {
   static constexpr int chunks = layout == Layout::across ? edge / chunk : 4;
   static constexpr int copies = size / 16 / threads;
 
-  // The byte of a chunk. Rows that lanes read together have different values of `other`, or layout in
+  // The byte of a chunk. Rows that lanes read together have different values of `other`, or lie in
   // different halves of 128 bytes.
   static __device__ __forceinline__ int place(int row, int column) {
     int other = row >> 1 & 3;
@@ -180,8 +180,9 @@ struct MmaTile {
 
 // Blocks have 2 * columns threads: two warps down, one of every 32 columns across. `is_narrow` is
 // for sums of a tensor core that have fewer bits than float.
-template <typename Multiply, typename StoredA, typename StoredB, Layout layout_a, Layout layout_b, int rows,
-          int columns, bool is_narrow, typename V, typename Left, typename Right, typename Finish>
+template <typename Multiply, typename StoredA, typename StoredB, Layout layout_a, Layout layout_b,
+          int rows, int columns, bool is_narrow, typename V, typename Left, typename Right,
+          typename Finish>
 __device__ __forceinline__ void matmul_mma(const Product<V, Left, Right>& p, const Finish& finish,
                                            i64 tile, i64 down, i64 tiles) {
   constexpr int threads = 2 * columns;

@@ -1,7 +1,7 @@
 // Tile registers of x86-64 processors (AMX) for bfloat16. A register is named by its number.
 #pragma once
 
-#include "qualifiers.h"
+#include "../qualifiers.h"
 
 // For functions that use the registers: clang++ allows the instructions in these alone.
 #if defined(__clang__)

@@ -2,7 +2,7 @@
 // the language because inline assembly of kernels is PTX.
 #pragma once
 
-#include "qualifiers.h"
+#include "../qualifiers.h"
 
 namespace gridstride::host {
 
