@@ -1,10 +1,11 @@
 /*
- * ternary_matmul_loops.cuh — ternary_matmul.cuh in the block form: one thread runs a block as loops.
+ * ternary_matmul_loops.cuh — ternary_matmul.cuh in the block form: one thread runs a block as
+ * loops.
  *
- * Mapping: a block takes some rows of q and of weights. Four rows of weights at a time are multiplied
- * with up to micro_rows rows of q, along k in vectors; with many rows of q they are unpacked to bytes
- * first, for the panels of byte_panels.cuh. With VNNI, rows of q that are left are arranged once for
- * all rows of weights, by which codes need two instructions for 64 products.
+ * Mapping: a block takes some rows of q and of weights. Four rows of weights at a time are
+ * multiplied with up to micro_rows rows of q, along k in vectors; with many rows of q they are
+ * unpacked to bytes first, for the panels of byte_panels.cuh. With VNNI, rows of q that are left
+ * are arranged once for all rows of weights, by which codes need two instructions for 64 products.
  * Bytes: codes once for each block, q once for four rows of weights.
  */
 #pragma once
@@ -196,8 +197,8 @@ __device__ __attribute__((noinline)) void few_dots(const signed char* q, i64 dep
 #if defined(__AVX512VNNI__)
 
 // Rows of q, fewer than micro_rows, in the order in which a vector of codes has its fields: of four
-// groups the elements of each field. So codes need no shift: those of a field are multiplied where they
-// are, by which their sum is a multiple of a power of 4.
+// groups the elements of each field. So codes need no shift: those of a field are multiplied where
+// they are, by which their sum is a multiple of a power of 4.
 struct LoneRows {
   static constexpr i64 most = 32768;  // elements of a row at once
   alignas(64) signed char rows[micro_rows - 1][most];
@@ -356,8 +357,8 @@ __device__ __attribute__((noinline)) void unpack_panel(const unsigned char* code
   }
 }
 
-// Rows of q from `top` on, and of weights from `begin` to `end`. Panels are worth it from ManyRows rows
-// of q on; WeightRows rows of weights are multiplied together by fewer.
+// Rows of q from `top` on, and of weights from `begin` to `end`. Panels are worth it from ManyRows
+// rows of q on; WeightRows rows of weights are multiplied together by fewer.
 template <int ManyRows, int WeightRows, typename Finish>
 __device__ __forceinline__ void ternary_tile(const TernaryProduct& p, i64 top, i64 row_step,
                                              i64 begin, i64 end, const Finish& finish) {
