@@ -1,7 +1,7 @@
 // Products with ternary weights against integers in JavaScript, in both forms.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { fromTypedArray, type Tensor, tensor, zeros } from "../../src/device/tensor.ts";
+import { fromTypedArray, full, type Tensor, tensor, zeros } from "../../src/device/tensor.ts";
 import {
   explainTernaryMatmul,
   quantizeActivations,
@@ -42,6 +42,7 @@ const SHAPES = [
   [64, 3, 64],
   [65, 11, 130],
   [66, 130, 200],
+  [3, 5, 33091],
   [95, 250, 320],
   [512, 3, 64],
 ] as const;
@@ -134,6 +135,30 @@ Deno.test("ternaryMatmul() is exact if rows do not fit in shared memory", async 
     multiplyTernary(operand, shape, own, on.stream);
     assertEquals([...await out.toArray()], [...dots.values], `${m} rows`);
   }
+});
+
+Deno.test("ternaryMatmul() leaves rows whose sums on tensor cores may overflow to dp4a", async () => {
+  const on = forms.get("threads")!;
+  const hasMma = ternaryVariants(DeviceWork.of(on.context)).includes("mma");
+  const k = 2 ** 18;
+  const ones = { dtype: "int8", device: on } as const;
+  const weights = TernaryWeights.from({
+    codes: full([1, k], -1, ones) as Tensor as Tensor<"int8">,
+    scale: fromTypedArray(Float32Array.of(1), [1], { device: on }),
+  });
+  const x = full([6, k], -128, ones);
+  assertEquals(explainTernaryMatmul(x, weights).variant, "dp4a");
+  assertEquals((await ternaryMatmul(x, weights, { dtype: "int32" }).toArray())[5], 128 * k);
+  if (!hasMma) return;
+  const mma = { dtype: "int32", variant: "mma" } as const;
+  const text = "variant mma: 262144 columns must be fewer than 262144";
+  assertThrows(() => ternaryMatmul(x, weights, mma), RangeError, text);
+  const fewer = TernaryWeights.from({
+    codes: full([1, k - 64], -1, ones) as Tensor as Tensor<"int8">,
+    scale: fromTypedArray(Float32Array.of(1), [1], { device: on }),
+  });
+  const most = await ternaryMatmul(full([1, k - 64], -128, ones), fewer, mma).toArray();
+  assertEquals([...most], [128 * (k - 64)]);
 });
 
 Deno.test("ternaryMatmul() reads rows from multiples of 16 bytes, wherever they lie", () => {
