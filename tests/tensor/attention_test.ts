@@ -1,6 +1,6 @@
 // attention() against double precision, in both forms of kernels.
 
-import { assertMatch, assertThrows } from "@std/assert";
+import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import {
   attention,
   type AttentionOptions,
@@ -209,6 +209,7 @@ Deno.test("attention() gives zeros without keys, and nothing without queries", a
     new Grid([1, 2, 0, 5], []),
     "no queries",
   );
+  assertEquals(explainAttention(empty[0]!, empty[1]!, empty[2]!).launch.grid, 0);
 });
 
 Deno.test("attention() names wrong operands and options", () => {

@@ -242,7 +242,7 @@ const powerOfTwo = (value: number) => 2 ** Math.ceil(Math.log2(value));
 
 /** The kernel for few rows. */
 function decodeKernel({ k, v, source }: AttentionPlan, rows: number) {
-  const tileRows = powerOfTwo(rows);
+  const tileRows = powerOfTwo(Math.max(1, rows));
   const parameters = [tileRows, k.shape[3], v.shape[3]].join(", ");
   return {
     template: templates.attention,
