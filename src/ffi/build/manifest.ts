@@ -156,6 +156,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/kernels/sum.cu",
   "csrc/kernels/sum.cuh",
   "csrc/kernels/tensor/attention/attention.cuh",
+  "csrc/kernels/tensor/attention/attention_decode_threads.cuh",
   "csrc/kernels/tensor/attention/attention_loops.cuh",
   "csrc/kernels/tensor/attention/attention_mma.cuh",
   "csrc/kernels/tensor/attention/attention_threads.cuh",
