@@ -113,9 +113,10 @@ for (const [form, on] of forms) {
 Deno.test("ternaryMatmul() is exact if rows do not fit in shared memory", async () => {
   const on = forms.get("threads")!;
   const { context } = on;
-  // Room for one chunk of 256 columns of 16 rows.
-  const info = { ...context.info, sharedMemoryPerMultiprocessor: 2 * (16 * 256 + 1024) };
-  const [n, k] = [35, 2 ** 14 + 64];
+  // Room for one chunk of 256 columns of 16 rows, and two blocks, which take several rows of weights.
+  const sharedMemoryPerMultiprocessor = 2 * (16 * 256 + 1024);
+  const info = { ...context.info, multiprocessorCount: 1, sharedMemoryPerMultiprocessor };
+  const [n, k] = [67, 2 ** 14 + 64];
   for (const [m, plan] of [[1, planDp4a], [4, planDp4a], [16, planMma]] as const) {
     if (plan === planMma && !ternaryVariants(DeviceWork.of(context)).includes("mma")) continue;
     const { q, w, dots } = operands(m, n, k);
@@ -178,6 +179,20 @@ Deno.test("ternaryMatmul() reads rows from multiples of 16 bytes, wherever they 
         .reduce((sum, it) => sum + it);
       assertEquals([text.template.name, address % 16], ["ternaryMatmul", 0], `from ${start}`);
     }
+  }
+});
+
+Deno.test("ternaryMatmul() has a short key, which needs no C++, for each kernel", () => {
+  for (const on of forms.values()) {
+    const launches = recordKernels(on, () => {
+      const weights = TernaryWeights.from({
+        codes: zeros([4, 64], { dtype: "int8", device: on }),
+        scale: tensor(1, { device: on }),
+      });
+      ternaryMatmul(zeros([3, 64], { dtype: "int8", device: on }), weights);
+    });
+    const { key } = launches.at(-1)!;
+    assert(key.startsWith("ternaryMatmul ") && key.length < 160, key);
   }
 });
 
