@@ -53,6 +53,8 @@ export interface KernelCode
 export interface LaunchSize {
   readonly grid: number;
   readonly block: number;
+  /** Dynamic shared memory of a block in bytes. */
+  readonly sharedMemory?: number;
 }
 
 /** A call of a generated kernel. */
@@ -196,7 +198,8 @@ export function callKernel(call: KernelCall, stream: Stream): void {
   // Tensors may be disposed before the launch: the operation holds its inputs.
   work.enqueue(kernel, read, written, () => {
     orderOperands(read, written, stream);
-    const config = { grid: size.grid, block: size.block, stream };
+    const { grid, block, sharedMemory = 0 } = size;
+    const config = { grid, block, sharedMemory, stream };
     if (error === undefined) return void kernel.kernel!.launch(config, ...values);
     const { report, words } = work.reports.open(error, stream);
     kernel.kernel!.launch(config, ...values, words, 1);

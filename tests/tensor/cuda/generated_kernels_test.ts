@@ -91,7 +91,7 @@ function missingHeaders(text: KernelText): string[] {
 
 /** Instances with many registers. */
 const HUNGRY =
-  /^matmul_mma<.* 128, 128, \w+>|^attention_mma<Multiply, Keys::dense, 64, \d{2,}, \d{3}>/;
+  /^matmul_mma<.* 128, 128, \w+>|^matmul_mma_staged<|^attention_mma<Multiply, Keys::dense, 64, \d{2,}, \d{3}>/;
 
 /** A kernel of each instance of the templates for tensor cores whose name matches. */
 function tensorCoreInstances(kernels: readonly KernelText[], pattern: RegExp): Set<KernelText> {
