@@ -174,6 +174,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/kernels/tensor/matmul/matmul.cuh",
   "csrc/kernels/tensor/matmul/matmul_loops.cuh",
   "csrc/kernels/tensor/matmul/matmul_mma.cuh",
+  "csrc/kernels/tensor/matmul/matmul_mma_staged.cuh",
   "csrc/kernels/tensor/matmul/matmul_rows_threads.cuh",
   "csrc/kernels/tensor/matmul/matmul_threads.cuh",
   "csrc/kernels/tensor/matmul/tensor_core.cuh",

@@ -43,6 +43,9 @@ import MATMUL_LOOPS from "../../../../csrc/kernels/tensor/matmul/matmul_loops.cu
 import MATMUL_MMA from "../../../../csrc/kernels/tensor/matmul/matmul_mma.cuh" with {
   type: "text",
 };
+import MATMUL_MMA_STAGED from "../../../../csrc/kernels/tensor/matmul/matmul_mma_staged.cuh" with {
+  type: "text",
+};
 import MATMUL_ROWS_THREADS from "../../../../csrc/kernels/tensor/matmul/matmul_rows_threads.cuh" with {
   type: "text",
 };
@@ -86,6 +89,7 @@ export const TENSOR_HEADERS: Readonly<Record<string, string>> = {
   "kernels/tensor/matmul/matmul.cuh": MATMUL,
   "kernels/tensor/matmul/matmul_loops.cuh": MATMUL_LOOPS,
   "kernels/tensor/matmul/matmul_mma.cuh": MATMUL_MMA,
+  "kernels/tensor/matmul/matmul_mma_staged.cuh": MATMUL_MMA_STAGED,
   "kernels/tensor/matmul/matmul_rows_threads.cuh": MATMUL_ROWS_THREADS,
   "kernels/tensor/matmul/matmul_threads.cuh": MATMUL_THREADS,
   "kernels/tensor/matmul/tensor_core.cuh": TENSOR_CORE,
