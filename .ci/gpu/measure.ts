@@ -26,6 +26,7 @@ import {
 } from "../../bench/report/peer_traces.ts";
 import { PEER_NAMES, Peers } from "../../bench/report/peer_process.ts";
 import type { ProofStage, ProofStep, StepResult } from "../../bench/report/proof.ts";
+import { speedTable } from "../../bench/report/speed_table.ts";
 import { measureFirstTensor } from "../../bench/report/tensor_goals.ts";
 import {
   measureTunedChoices,
@@ -76,7 +77,7 @@ const MAX_SILENCE = 60_000;
 export function emptyMeasurement(): MeasureFindings {
   return {
     ...{ peaks: null, load: null, figures: [], impossible: [], libraries: [], missing: [] },
-    ...{ goals: {}, traces: [] },
+    ...{ goals: {}, speeds: [], traces: [] },
   };
 }
 
@@ -290,6 +291,9 @@ export class MeasureRun implements AsyncDisposable {
     this.#findings.load = loadRange(readings);
     const tuning = this.#tuned.length === 0 ? {} : { Tuning: tuningGoals(this.#tuned) };
     this.#findings.goals = { ...goalsOf(this.#findings.figures, device), ...tuning };
+    const { peaks, figures: checked } = this.#findings;
+    // Areas that were not asked for would fill it with rows that were not run.
+    if (this.#only === "") this.#findings.speeds = speedTable(checked, report.name, peaks);
     files.save();
   }
 

@@ -79,6 +79,7 @@ class PyTorch:
             "tanh": lambda: torch.tanh(x, out=z),
             "sum": lambda: torch.sum(x),
             "mean": lambda: torch.mean(x),
+            "max": lambda: torch.max(x),
             "sum along axis 0": lambda: torch.sum(wide, 0),
             "add a row": lambda: torch.add(wide, row, out=z.reshape(wide.shape)),
             "transpose": lambda: square.copy_(turned),

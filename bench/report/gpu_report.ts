@@ -11,6 +11,7 @@ import type { ComparedFigure, Library } from "./figure.ts";
 import type { GoalOutcome } from "./goals.ts";
 import type { GpuDescription } from "./nvidia_smi.ts";
 import type { TraceComparison } from "./peer_traces.ts";
+import type { SpeedRow } from "./speed_table.ts";
 
 /** The outcome of a step. */
 export interface StepOutcome {
@@ -108,6 +109,8 @@ export interface MeasureFindings {
   missing: string[];
   /** The goals beside the figures, by subject. */
   goals: Record<string, GoalOutcome[]>;
+  /** The work that matters most, beside other libraries and limits. */
+  speeds: SpeedRow[];
   /** Models of other libraries' allocators beside these. */
   traces: TraceComparison[];
 }

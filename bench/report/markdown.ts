@@ -191,6 +191,28 @@ function goalTable(subject: string, goals: readonly GoalOutcome[]): string[] {
   return [`### ${subject}`, "", ...table(["", "goal", "measured", ""], rows, true)];
 }
 
+function speedSection({ speeds }: MeasureFindings): string[] {
+  if (speeds.length === 0) return [];
+  const time = (nanoseconds: number | null | undefined) =>
+    nanoseconds == null ? "" : formatDuration(nanoseconds);
+  const rows = speeds.map(({ name, ours, peer, limit, goal }) => [
+    name,
+    ours === null ? "not run" : time(ours),
+    peer === null ? "" : `${time(peer.nanoseconds)} ${peer.name}`,
+    time(limit),
+    time(goal),
+    ours === null || goal === null ? "" : ours <= goal ? "reached" : "missed",
+  ]);
+  return [
+    "## Speed",
+    "",
+    "The fastest samples. The limit is the time that the peaks allow at best; work of another size than " +
+    "on a GPU has no goal.",
+    "",
+    ...table(["", "ours", "fastest peer", "limit", "goal", ""], rows, true),
+  ];
+}
+
 function traceSection({ traces }: MeasureFindings): string[] {
   if (traces.length === 0) return [];
   return [
@@ -216,6 +238,7 @@ function measureSections(findings: MeasureFindings): string[] {
   const { figures, impossible, goals } = findings;
   const goalTables = Object.entries(goals).flatMap(([subject, own]) => goalTable(subject, own));
   return [
+    ...speedSection(findings),
     ...(impossible.length === 0 ? [] : [
       "## Impossible",
       "",

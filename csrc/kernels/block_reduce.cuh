@@ -53,4 +53,25 @@ __device__ __forceinline__ V block_reduce(V value, V neutral, Merge merge) {
   return value;
 }
 
+// Replaces each value by its sum over the threads of the block, in every thread: five shuffles add
+// up each warp, and then every thread adds up the warps. Every thread calls it, and at most once in
+// a kernel for each Count. The block size is a multiple of 32.
+template <int Count>
+__device__ __forceinline__ void block_sum(double (&values)[Count]) {
+  __shared__ double warp_sums[Count][max_block_warps];
+  const unsigned int lane = threadIdx.x % warp_threads;
+  const unsigned int warp = threadIdx.x / warp_threads;
+  GS_UNROLL
+  for (int i = 0; i < Count; ++i) {
+    const double sum = warp_reduce(values[i], [](double x, double y) { return x + y; });
+    if (lane == 0) warp_sums[i][warp] = sum;
+    values[i] = 0;
+  }
+  __syncthreads();
+  for (unsigned int other = 0; other < blockDim.x / warp_threads; ++other) {
+    GS_UNROLL
+    for (int i = 0; i < Count; ++i) values[i] += warp_sums[i][other];
+  }
+}
+
 }  // namespace gridstride::device_code

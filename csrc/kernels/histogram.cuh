@@ -3,21 +3,25 @@
  *
  * Problem: a scatter of increments, limited by atomics to the same address rather than by bytes.
  * Mapping: 16-byte packets, two per thread and tile (vector_access.cuh). Three ways to count:
- *   shared  All warps of a block count in one set of bins counters in shared memory, its
- *           increments the hardware adds up within a warp; nonzero counters go to memory once.
+ *   shared  The warps of a block count in copies sets of bins counters in shared memory, its
+ *           increments the hardware adds up within a warp; nonzero sums go to memory once.
  *   global  Increments go to memory: for more bins than shared memory has room for, where two
  *           elements seldom meet.
  *   bytes   Both kernels count 8-bit elements by their 256 values first, whatever bins is, and
  *           find the bin of a value once per block instead of once per element.
- * Launch: the shared kernel needs 4 * bins bytes of dynamic shared memory. counts is added to, so
- * the caller clears it. low < high, both finite and no further apart than the greatest double;
- * bins > 0.
- * Bytes: sizeof(T) * n read. Operations: per element (or value) three in double and an increment.
+ * Launch: the shared kernel needs 4 * bins * copies bytes of dynamic shared memory. counts is added
+ * to, so the caller clears it. low < high, both finite and no further apart than the greatest
+ * double; bins > 0.
+ * Bytes: sizeof(T) * n read. Operations: per element (or value) six in float, or three in double,
+ * and an increment.
  * Numerics: bin = min(floor((double(x) - low) * (bins / (high - low))), bins - 1) for
  * low <= x <= high, each operation rounded to nearest and none contracted: the counts are those of
  * the same formula in float64 anywhere else. Elements outside, and NaN, are not counted. Counters
  * are 32 bits and wrap.
- * Hardware: the double operations bound the speed on parts with few double units.
+ *   Elements that float holds find their bin in float first, with a bound of the error: only where
+ *   the quotient is nearer to a whole number than that is it computed in double.
+ * Hardware: for 32- and 64-bit integers and float64, double operations bound the speed on parts with
+ * few double units.
  */
 #pragma once
 
@@ -25,6 +29,8 @@
 #include "kernels/vector_access.cuh"
 
 namespace gridstride::device_code {
+
+constexpr unsigned int not_counted = 0xffffffffu;
 
 struct Binning {
   unsigned int bins;
@@ -36,15 +42,43 @@ struct Binning {
     return {bins, low, high, __ddiv_rn(static_cast<double>(bins), __dsub_rn(high, low))};
   }
 
-  // Comparisons with NaN are false.
-  __device__ __forceinline__ bool contains(double value) const {
-    return value >= low && value <= high;
-  }
-
-  // value is contained, so the product is not negative and truncation is floor.
-  __device__ __forceinline__ unsigned int bin(double value) const {
+  // The bin of a value; not_counted outside. Comparisons with NaN are false.
+  __device__ __forceinline__ unsigned int find(double value) const {
+    if (!(value >= low && value <= high)) return not_counted;
+    // The product is not negative, and truncation is floor.
     const double product = __dmul_rn(__dsub_rn(value, low), scale);
     return product < bins ? static_cast<unsigned int>(product) : bins - 1;
+  }
+};
+
+// The bin of a value by float operations, if their errors cannot change it.
+//
+// With P = (x - low) * scale, find() has floor(P), as its own roundings are far below the margin.
+// Here low, scale, the difference, the product and the last subtraction are rounded to float once
+// each. For |P| <= bins + 1 these errors add up to less than 2^-24 (|low| scale + 4 bins + 5), and
+// the margin is 1.25 times as much. A larger |P| cannot come within bins.
+struct BinEstimate {
+  float low;
+  float scale;
+  float limit;  // 1/2 less the margin
+
+  static __device__ __forceinline__ BinEstimate of(const Binning& binning) {
+    const double margin = (fabs(binning.low) * binning.scale + 4.0 * binning.bins + 5) * 0x1.4p-24;
+    // So that float holds both with a full significand, and the rounding below works.
+    const bool is_usable = fabs(binning.low) <= 1e30 && binning.scale >= 1e-30 &&
+                           binning.scale <= 1e30 && binning.bins < 1u << 20;
+    return {static_cast<float>(binning.low), static_cast<float>(binning.scale),
+            is_usable ? static_cast<float>(0.5 - margin) : -1.0f};
+  }
+
+  // Whether the bin is certain. Outside it is a number beyond all bins.
+  __device__ __forceinline__ bool find(float value, unsigned int& bin) const {
+    constexpr float rounder = 0x1.8p23f;  // a sum with it is a whole number
+    const float quotient = (value - low) * scale - 0.5f;
+    const float sum = quotient + rounder;
+    bin = __float_as_uint(sum) - __float_as_uint(rounder);
+    // False for NaN, also that of infinities.
+    return fabsf(quotient - (sum - rounder)) < limit;
   }
 };
 
@@ -54,18 +88,35 @@ __device__ __forceinline__ void clear(unsigned int* counters, unsigned int count
   }
 }
 
-// Adds the grid's elements to counters, in shared or global memory.
 template <typename T>
+constexpr bool is_exact_in_float = sizeof(T) <= 2 || std::is_same<T, float>::value;
+
+// Calls increment(bin) for the grid's elements.
+template <typename T, typename Increment>
 __device__ __forceinline__ void count_elements(const T* __restrict__ x, unsigned long long n,
-                                               const Binning& binning, unsigned int* counters) {
+                                               const Binning& binning, Increment increment) {
+  const BinEstimate estimate = BinEstimate::of(binning);
   const auto visit = [&](auto position) {
-    const auto elements = load(x, position);
+    constexpr int count = decltype(position)::count;
+    const Elements<T, count> elements = load(x, position);
+    unsigned int bins[count];
+    bool certain = is_exact_in_float<T>;
     GS_UNROLL
-    for (const T& element : elements.value) {
-      const double value = static_cast<double>(widen(element));
-      if (binning.contains(value)) {
-        atomicAdd(&counters[binning.bin(value)], 1u);
+    for (int i = 0; i < count && is_exact_in_float<T>; ++i) {
+      certain &= estimate.find(static_cast<float>(widen(elements.value[i])), bins[i]);
+    }
+    if (!certain) {
+      GS_UNROLL
+      for (int i = 0; i < count; ++i) {
+        const Value<T> value = widen(elements.value[i]);
+        if (!is_exact_in_float<T> || !estimate.find(static_cast<float>(value), bins[i])) {
+          bins[i] = binning.find(static_cast<double>(value));
+        }
       }
+    }
+    GS_UNROLL
+    for (int i = 0; i < count; ++i) {
+      if (bins[i] < binning.bins) increment(bins[i]);
     }
   };
   for_each_position<T, 2>(n, visit, x);
@@ -92,29 +143,30 @@ __device__ __forceinline__ void count_bytes(const T* __restrict__ x, unsigned lo
   for (unsigned int pattern = threadIdx.x; pattern < patterns; pattern += blockDim.x) {
     const double value = static_cast<double>(static_cast<T>(pattern));
     const unsigned int found = pattern_counts[pattern];
-    if (found > 0 && binning.contains(value)) {
-      atomicAdd(&counts[binning.bin(value)], found);
-    }
+    const unsigned int bin = binning.find(value);
+    if (found > 0 && bin < binning.bins) atomicAdd(&counts[bin], found);
   }
 }
 
 template <typename T>
 __global__ void __launch_bounds__(max_block_threads, 1)
     histogram_shared(const T* __restrict__ x, unsigned int* __restrict__ counts,
-                     unsigned int bins, double low, double high, unsigned long long n) {
+                     unsigned int bins, unsigned int copies, double low, double high,
+                     unsigned long long n) {
   const Binning binning = Binning::of(bins, low, high);
   if constexpr (sizeof(T) == 1) {
     count_bytes(x, n, binning, counts);
   } else {
     GS_DYNAMIC_SHARED(unsigned int, counters);
-    clear(counters, bins);
+    clear(counters, bins * copies);
     __syncthreads();
-    count_elements(x, n, binning, counters);
+    const SharedCounters own(counters + threadIdx.x / 32 % copies * bins);
+    count_elements(x, n, binning, [&](unsigned int bin) { own.increment(bin); });
     __syncthreads();
     for (unsigned int bin = threadIdx.x; bin < bins; bin += blockDim.x) {
-      if (counters[bin] > 0) {
-        atomicAdd(&counts[bin], counters[bin]);
-      }
+      unsigned int sum = 0;
+      for (unsigned int i = 0; i < copies; ++i) sum += counters[i * bins + bin];
+      if (sum > 0) atomicAdd(&counts[bin], sum);
     }
   }
 }
@@ -127,7 +179,7 @@ __global__ void __launch_bounds__(max_block_threads)
   if constexpr (sizeof(T) == 1) {
     count_bytes(x, n, binning, counts);
   } else {
-    count_elements(x, n, binning, counts);
+    count_elements(x, n, binning, [&](unsigned int bin) { atomicAdd(&counts[bin], 1u); });
   }
 }
 

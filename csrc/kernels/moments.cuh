@@ -12,20 +12,24 @@
  *   thread  Batch means are collected relative to the first of them, in double, without a
  *           division. As the shift is itself a batch mean, M2 contains its distance from the
  *           mean, which bounds the cancellation (below).
- *   block   Chan's pairwise merge in double, in block_reduce.cuh.
+ *   block   Two plain sums, in double: of the distances from the mean of thread 0, which gives the
+ *           mean of the block, and of the squares about that mean. The second launch does the same
+ *           with the blocks. A merge of two parts at a time would divide at each step.
  * Bytes: sizeof(T) * n read, 24 per block written. Operations: 4 n, and about 10 in double per
  * batch of 64 bytes.
  * Numerics: u = 2^-24 and D = 4 for float32, u = 2^-24 and D = 5 for float16 and bfloat16,
  * u = 2^-53 and D = 3 for float64, int64 and uint64 and 4 for int32 and uint32, u = 0 for narrower
- * integers; b = ceil(n / (batch * block * grid)) + 6 batches per thread. To first order
- *     |M2 error|   <= (3 D + 5) u (M2 + n (D u max|x|)^2) + (b^2 + 100 + c) 2^-53 M2
- *                     + 2 e sqrt(n M2) + n e^2
- *     |mean error| <= (D + 2) u sqrt(M2 / n) + (b + 100 + c) 2^-53 max|x|
- *   with c = 10 ceil(grid / block of the second launch) and e = (12 + c) 2^-53 max|x|, what means
- *   lose when they are rounded to double: the effect on M2 of moving every element by e. So the
- *   error is that of an input rounded a little differently, whatever the mean. A batch of float32
- *   or bfloat16 whose squares leave the range of float is computed in double. An infinity or NaN
- *   among the elements makes mean and M2 NaN.
+ * integers; b = ceil(n / (batch * block * grid)) + 6 batches per thread, a = 6 + block / 32
+ * additions per value of a block, c = ceil(grid / block) + 6 + block / 32 in the second launch. To
+ * first order
+ *     |M2 error|   <= (3 D + 5) u (M2 + n (D u max|x|)^2) + (b^2 + a + c + 12) 2^-53 M2
+ *                     + 2 e sqrt(n M2) + n (e + f)^2
+ *     |mean error| <= (D + 2) u sqrt(M2 / n) + (b + 2 a + 2 c + 20) 2^-53 max|x|
+ *   with e = (2 a + 10) 2^-53 max|x| and f = (2 c + 10) 2^-53 max|x|, what the means of the blocks
+ *   and the mean of all lose when they are rounded to double: the effect on M2 of moving every
+ *   element by e. So the error is that of an input rounded a little differently, whatever the mean.
+ *   A batch of float32 or bfloat16 whose squares leave the range of float is computed in double. An
+ *   infinity or NaN among the elements makes mean and M2 NaN.
  * Hardware: as for sums, the double arithmetic per batch takes less time than memory, also where
  * double units are few; float64 and the 32- and 64-bit integers do all in double and are limited by
  * it there.
@@ -47,23 +51,25 @@ struct Moments {
   double m2;
 };
 
-__device__ __forceinline__ Moments shuffle_down(Moments moments, unsigned int distance) {
-  return {shuffle_down(moments.count, distance), shuffle_down(moments.mean, distance),
-          shuffle_down(moments.m2, distance)};
+// The moments of the parts that the threads of a block hold, in every thread. each(visit) calls
+// visit(part) for every part of the calling thread; shift is near the means.
+template <typename Each>
+__device__ __forceinline__ Moments block_moments(double shift, Each each) {
+  double sums[2] = {0, 0};  // of count and count * (mean - shift)
+  each([&](const Moments& part) {
+    sums[0] += part.count;
+    sums[1] += part.count * (part.mean - shift);
+  });
+  block_sum(sums);
+  const double mean = sums[0] == 0 ? 0 : shift + sums[1] / sums[0];
+  double squares[1] = {0};
+  each([&](const Moments& part) {
+    const double difference = part.mean - mean;
+    squares[0] += part.m2 + part.count * difference * difference;
+  });
+  block_sum(squares);
+  return {sums[0], mean, squares[0]};
 }
-
-struct MergeMoments {
-  __device__ __forceinline__ Moments operator()(const Moments& a, const Moments& b) const {
-    const double count = a.count + b.count;
-    if (count == 0) {
-      return a;
-    }
-    const double share = b.count / count;
-    const double difference = b.mean - a.mean;
-    return {count, a.mean + difference * share,
-            a.m2 + b.m2 + difference * difference * (a.count * share)};
-  }
-};
 
 // The bytes of four packets do not fit the registers.
 template <typename T>
@@ -101,20 +107,50 @@ __device__ __forceinline__ bool are_squares_exact(A squares) {
   return sizeof(A) == sizeof(double) || (squares >= A(1e-25) && squares <= A(3e38));
 }
 
-template <typename A, typename T, int Count>
-__device__ __forceinline__ Moments shifted_batch_moments(const Elements<T, Count>& elements) {
-  constexpr A reciprocal = A(1) / Count;  // exact: Count is a power of two
+// The moments of a batch in double, element by element: it is read again, because its elements as
+// doubles would take the registers that other batches need.
+template <typename T, int Width, int Packets>
+__device__ __forceinline__ Moments wide_batch_moments(const T* x,
+                                                      Position<Width, Packets> position) {
+  constexpr int count = Width * Packets;
+  const auto each = [&](auto visit) {
+    GS_KEEP_LOOP
+    for (int i = 0; i < count; ++i) {
+      const unsigned int packet = i / Width;
+      visit(static_cast<double>(widen(x[position.first + packet * position.stride + i % Width])));
+    }
+  };
+  double shift = 0;
+  each([&](double value) { shift += value * (1.0 / count); });
+  double sum = 0;
+  double squares = 0;
+  each([&](double value) {
+    const double deviation = value - shift;
+    sum += deviation;
+    squares += deviation * deviation;
+  });
+  const double correction = sum * (1.0 / count);
+  return {count, shift + correction, not_negative(squares - sum * correction)};
+}
+
+template <typename T, int Width, int Packets>
+__device__ __forceinline__ Moments shifted_batch_moments(const T* x,
+                                                         Position<Width, Packets> position) {
+  using A = MomentArithmetic<T>;
+  constexpr int count = Width * Packets;
+  constexpr A reciprocal = A(1) / count;  // exact: count is a power of two
   const auto plus = [](A x, A y) { return x + y; };
-  A deviations[Count];
-  A terms[Count];
+  const Elements<T, count> elements = load(x, position);
+  A deviations[count];
+  A terms[count];
   GS_UNROLL
-  for (int i = 0; i < Count; ++i) {
+  for (int i = 0; i < count; ++i) {
     deviations[i] = static_cast<A>(widen(elements.value[i]));
     terms[i] = deviations[i] * reciprocal;
   }
   const A shift = tree_reduce(terms, plus);
   GS_UNROLL
-  for (int i = 0; i < Count; ++i) {
+  for (int i = 0; i < count; ++i) {
     deviations[i] -= shift;
     terms[i] = deviations[i] * deviations[i];
   }
@@ -122,21 +158,21 @@ __device__ __forceinline__ Moments shifted_batch_moments(const Elements<T, Count
   if (!are_squares_exact(squares)) {
     bool is_constant = true;
     GS_UNROLL
-    for (int i = 0; i < Count; ++i) is_constant &= deviations[i] == 0;
-    if (!is_constant) return shifted_batch_moments<double>(elements);
+    for (int i = 0; i < count; ++i) is_constant &= deviations[i] == 0;
+    if (!is_constant) return wide_batch_moments(x, position);
   }
   const double sum = tree_reduce(deviations, plus);
-  const double correction = sum * (1.0 / Count);
-  return {Count, static_cast<double>(shift) + correction,
+  const double correction = sum * (1.0 / count);
+  return {count, static_cast<double>(shift) + correction,
           not_negative(static_cast<double>(squares) - sum * correction)};
 }
 
-template <typename T, int Count>
-__device__ __forceinline__ Moments batch_moments(const Elements<T, Count>& elements) {
+template <typename T, int Width, int Packets>
+__device__ __forceinline__ Moments batch_moments(const T* x, Position<Width, Packets> position) {
   if constexpr (is_narrow_integer<T>) {
-    return exact_batch_moments(elements);
+    return exact_batch_moments(load(x, position));
   } else {
-    return shifted_batch_moments<MomentArithmetic<T>>(elements);
+    return shifted_batch_moments(x, position);
   }
 }
 
@@ -177,10 +213,14 @@ __global__ void __launch_bounds__(max_block_threads)
     moments_partial(const T* __restrict__ x, double* __restrict__ partials,
                     unsigned long long n) {
   ShiftedMoments own;
-  const auto visit = [&](auto position) { own.add(batch_moments(load(x, position))); };
+  const auto visit = [&](auto position) { own.add(batch_moments(x, position)); };
   for_each_position<T, moment_packets<T>>(n, visit, x);
 
-  const Moments moments = block_reduce(own.moments(), Moments{0, 0, 0}, MergeMoments());
+  const Moments mine = own.moments();
+  __shared__ double shift;
+  if (threadIdx.x == 0) shift = mine.mean;
+  __syncthreads();
+  const Moments moments = block_moments(shift, [&](auto visit) { visit(mine); });
   if (threadIdx.x == 0) {
     double* partial = partials + 3ull * blockIdx.x;
     partial[0] = moments.count;
@@ -194,12 +234,13 @@ template <typename O>
 __global__ void __launch_bounds__(max_block_threads, 1)
     moments_final(const double* __restrict__ partials, unsigned int count, double correction,
                   O* __restrict__ out) {
-  Moments moments = {0, 0, 0};
-  for (unsigned int i = threadIdx.x; i < count; i += blockDim.x) {
-    const double* partial = partials + 3ull * i;
-    moments = MergeMoments()(moments, Moments{partial[0], partial[1], partial[2]});
-  }
-  moments = block_reduce(moments, Moments{0, 0, 0}, MergeMoments());
+  const auto each = [&](auto visit) {
+    for (unsigned int i = threadIdx.x; i < count; i += blockDim.x) {
+      const double* partial = partials + 3ull * i;
+      visit(Moments{partial[0], partial[1], partial[2]});
+    }
+  };
+  const Moments moments = block_moments(partials[1], each);
   if (threadIdx.x == 0) {
     const double freedom = moments.count - correction;
     out[0] = narrow<O>(moments.count > 0 ? moments.mean : CUDART_NAN);

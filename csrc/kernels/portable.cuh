@@ -27,4 +27,51 @@
 #define GS_UNROLL _Pragma("GCC unroll 64")
 #endif
 
+// Stores 16 bytes of global memory by one plain instruction. Compilers split an assignment of words
+// that were assembled in registers, and __stwb() orders its store for the whole multiprocessor.
+namespace gridstride::device_code {
+
+__device__ __forceinline__ void store_packet(uint4* destination, uint4 words) {
+#if defined(__CUDASIM__)
+  *destination = words;
+#else
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(
+                   __cvta_generic_to_global(destination)),
+               "r"(words.x), "r"(words.y), "r"(words.z), "r"(words.w)
+               : "memory");
+#endif
+}
+
+// Counters in shared memory. Compilers compute the address of an array there anew for each access,
+// with its place in the cluster's window; this one is computed once.
+class SharedCounters {
+ public:
+  __device__ __forceinline__ explicit SharedCounters(unsigned int* counters)
+#if defined(__CUDASIM__)
+      : counters_(counters) {
+  }
+#else
+      : address_(static_cast<unsigned int>(__cvta_generic_to_shared(counters))) {
+    asm volatile("" : "+r"(address_));
+  }
+#endif
+
+  __device__ __forceinline__ void increment(unsigned int index) const {
+#if defined(__CUDASIM__)
+    atomicAdd(&counters_[index], 1u);
+#else
+    asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address_ + 4 * index) : "memory");
+#endif
+  }
+
+ private:
+#if defined(__CUDASIM__)
+  unsigned int* counters_;
+#else
+  unsigned int address_;
+#endif
+};
+
+}  // namespace gridstride::device_code
+
 #endif

@@ -85,8 +85,7 @@ __device__ __forceinline__ void store(T* array, Position<Width, Packets> positio
     } else {
       uint4 words;
       memcpy(&words, &elements.value[packet * Width], sizeof(words));
-      // Said explicitly, as compilers split the store of words that were assembled in registers.
-      __stwb(reinterpret_cast<uint4*>(destination), words);
+      store_packet(reinterpret_cast<uint4*>(destination), words);
     }
   }
 }

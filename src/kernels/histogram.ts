@@ -22,19 +22,22 @@ import {
   requireOperands,
 } from "./operands.ts";
 
-function histogramKernels(memory: string): KernelFamily<NumericDType> {
+function histogramKernels(memory: string, copies = ""): KernelFamily<NumericDType> {
   return new KernelFamily((dtype) =>
     `histogram_${memory}_${dtype}(const ${
       cTypeOf(dtype)
-    }* x, unsigned int* counts, unsigned int bins, double low, double high, unsigned long long n)`
+    }* x, unsigned int* counts, unsigned int bins, ${copies}double low, double high, unsigned long long n)`
   );
 }
 
 /** Counting in a block's shared memory, for as many bins as fit in it, and in global memory. */
 export const HISTOGRAM: Readonly<Record<"shared" | "global", KernelFamily<NumericDType>>> = {
-  shared: histogramKernels("shared"),
+  shared: histogramKernels("shared", "unsigned int copies, "),
   global: histogramKernels("global"),
 };
+
+/** Bytes of a block's counters up to which it has them twice: few counters are incremented often. */
+const MAX_COPIED_BYTES = 4096;
 
 /**
  * Options of `device.kernels.histogram()`.
@@ -74,9 +77,11 @@ export function histogram<D extends NumericDType>(
   const bytes = counts.byteLength;
   const shared = bytes <= x.context.info.sharedMemoryPerBlock;
   const kernel = HISTOGRAM[shared ? "shared" : "global"].of(x.context, x.dtype);
-  const { grid, block } = reductionLaunch(kernel, x, HISTOGRAM_STEP_BYTES);
-  const config = { grid, block, sharedMemory: shared ? bytes : 0, stream };
-  kernel.launch(config, x, counts, counts.length, low, high, x.length);
+  const launch = { ...reductionLaunch(kernel, x, HISTOGRAM_STEP_BYTES), stream };
+  if (!shared) return kernel.launch(launch, x, counts, counts.length, low, high, x.length);
+  const copies = bytes <= MAX_COPIED_BYTES ? 2 : 1;
+  const config = { ...launch, sharedMemory: copies * bytes };
+  kernel.launch(config, x, counts, counts.length, copies, low, high, x.length);
 }
 
 function requireBins(elements: number, bins: number, low: number, high: number): void {

@@ -20,11 +20,13 @@ export function installLaunchLookup(next: LaunchLookup): void {
 }
 
 /**
- * The default steps of an elementwise thread. One keeps enough bytes in flight already. With two, the
- * host device is as fast as with one, and many times as fast as with more, whose addresses displace
- * each other in a processor's cache.
+ * The default steps of an elementwise thread. One keeps enough bytes in flight, and with more a block of
+ * a GPU reads and writes distant places of each array at once. On the host device a block costs time of
+ * its own, which two steps halve; the addresses of more displace each other in a processor's cache.
  */
-export const STEPS_PER_THREAD = 2;
+export function stepsPerThread({ context: { info } }: Pick<Kernel, "context">): number {
+  return info.kind === "host" ? 2 : 1;
+}
 
 /** Grid and block of an elementwise kernel. */
 export function elementwiseLaunch(
@@ -33,12 +35,8 @@ export function elementwiseLaunch(
   elementsPerThread: number,
 ): LineLaunch {
   const tuned = lookup?.(kernel, elements);
-  return noted(
-    kernel,
-    elements,
-    tuned,
-    tuned ?? lineLaunch(kernel, elements, { elementsPerThread, stepsPerThread: STEPS_PER_THREAD }),
-  );
+  const problem = { elementsPerThread, stepsPerThread: stepsPerThread(kernel) };
+  return noted(kernel, elements, tuned, tuned ?? lineLaunch(kernel, elements, problem));
 }
 
 /** Logs a choice, and returns it. */

@@ -4,7 +4,6 @@
  * @module
  */
 
-import type { PitchedRows } from "../ffi/native_memory.ts";
 import { byteLengthOf, requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
@@ -28,25 +27,15 @@ import {
   enqueueFromPinned,
   enqueuePeerCopy,
   enqueueToPinned,
-  type PinnedPlace,
 } from "./enqueued_copy.ts";
+import { type DeviceRange, partOf, type PitchedRange } from "./device_range.ts";
+import { downloadRing, PIECE_BYTES } from "./download_ring.ts";
 import { PinnedBuffer } from "./pinned_buffer.ts";
-import { MAX_SHARED_BYTES, slabPieces, stagingArea, StagingSlab } from "./staging.ts";
+import { MAX_SHARED_BYTES, stagingArea, StagingSlab } from "./staging.ts";
 
 const INTO = "copy into a buffer";
 const FROM = "copy from a buffer";
 const COPY_OUT = "copy a buffer to an array";
-
-export interface DeviceRange {
-  readonly context: DeviceContext;
-  readonly address: number;
-  /** Without the padding of rows. */
-  readonly byteLength: number;
-  /** Absent if the bytes are contiguous. */
-  readonly rows?: PitchedRows;
-}
-
-export type PitchedRange = DeviceRange & { readonly rows: PitchedRows };
 
 /** The stream that an operation on a device runs on. */
 export function streamFor(context: DeviceContext, stream: Stream | undefined): Stream {
@@ -83,14 +72,10 @@ export function upload(
   if (slab === undefined) return copyArrayToDevice(stream, address, elements, bytes, rows);
   try {
     slab.pinned.bytes.set(elements);
-    slab.carry(stream, () => enqueueFromPinned(stream, address, placeOf(slab), bytes, rows));
+    slab.carry(stream, () => enqueueFromPinned(stream, address, slab.place(), bytes, rows));
   } finally {
     if (!area.keeps(slab)) slab.close();
   }
-}
-
-function placeOf(slab: StagingSlab, offset = 0): PinnedPlace {
-  return { handle: slab.pinned.handle, offset, use: "staged" };
 }
 
 /** Bytes that a turn of the event loop copies to an array: about a millisecond. */
@@ -107,10 +92,11 @@ async function download(
 ): Promise<void> {
   const { context, byteLength: expected, rows } = source;
   refuseStaging(context, stream, COPY_OUT);
+  if (expected === 0) return;
   const area = stagingArea(context);
   const moveToTarget = async (bytes: Uint8Array<ArrayBuffer>, offset: number) => {
     for (let at = 0; at < bytes.length; at += BYTES_PER_TURN) {
-      if (at > 0) await nextTurn();
+      if (offset + at > 0) await nextTurn();
       if (target.byteLength !== expected) throw lostTarget(expected, target.byteLength);
       target.set(bytes.subarray(at, at + BYTES_PER_TURN), offset + at);
     }
@@ -120,38 +106,27 @@ async function download(
   // Releases everything even if several steps fail.
   await using taken = new AsyncDisposableStack();
   taken.defer(() => context.release());
-  if (expected > 0 && expected <= MAX_SHARED_BYTES) {
+  if (expected <= MAX_SHARED_BYTES) {
     const { slab, offset } = taken.use(area.takePart(expected));
-    enqueueToPinned(stream, placeOf(slab, offset), source.address, expected, rows);
+    enqueueToPinned(stream, slab.place(offset), source.address, expected, rows);
     const event = taken.use(recordCopy(stream, slab));
     await event.done();
     return moveToTarget(slab.pinned.bytes.subarray(offset, offset + expected), 0);
   }
-  const pieces = slabPieces(expected, rows?.width).map(({ offset, bytes }) => {
-    const slab = area.tryTake(bytes) ?? new StagingSlab(context, bytes);
-    taken.defer(async () => {
-      if (!area.keeps(slab)) await slab.closeAsync();
-    });
-    const { address, rows } = pieceOf(source, offset, bytes);
-    slab.carry(stream, () => enqueueToPinned(stream, placeOf(slab), address, bytes, rows));
-    return { slab, offset, bytes };
-  }).toArray();
-  for (const { slab, offset, bytes } of pieces) {
-    await slab.done();
-    await moveToTarget(slab.pinned.bytes.subarray(0, bytes), offset);
+  // An integrated device copies with the memory and, on the host device, the processors of the program:
+  // there pieces do not overlap, and a snapshot takes as long as a copy.
+  const isWhole = expected <= PIECE_BYTES || context.info.integrated;
+  const kept = isWhole ? area.tryTake(expected) : undefined;
+  if (kept === undefined && expected > PIECE_BYTES) {
+    return await downloadRing(context).download(source, stream, moveToTarget);
   }
-}
-
-/** A part of a range: whole rows if it has rows. */
-function pieceOf(
-  { context, address, rows }: DeviceRange,
-  offset: number,
-  byteLength: number,
-): DeviceRange {
-  if (rows === undefined) return { context, address: address + offset, byteLength };
-  const { pitch, width } = rows;
-  const piece = { pitch, width, height: byteLength / width };
-  return { context, address: address + offset / width * pitch, byteLength, rows: piece };
+  const slab = kept ?? new StagingSlab(context, expected);
+  taken.defer(async () => {
+    if (!area.keeps(slab)) await slab.closeAsync();
+  });
+  slab.carry(stream, () => enqueueToPinned(stream, slab.place(), source.address, expected, rows));
+  await slab.done();
+  await moveToTarget(slab.pinned.bytes.subarray(0, expected), 0);
 }
 
 /** Blocking twin of {@linkcode download}. */
@@ -215,7 +190,7 @@ export function copyRows(to: PitchedRange, from: PitchedRange, stream: Stream): 
     return enqueueDeviceCopy(stream, to.address, from.address, bytes, rows);
   }
   for (let row = 0; row < height; row++) {
-    const [target, source] = [to, from].map((each) => pieceOf(each, row * width, width));
+    const [target, source] = [to, from].map((each) => partOf(each, row * width, width));
     copyBetween(target!, source!, width, stream);
   }
 }

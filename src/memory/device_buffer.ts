@@ -354,7 +354,10 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
    * Copies this buffer into a typed array after the work enqueued so far on the stream, without
    * blocking the event loop. Work of other streams is not awaited: see {@linkcode Stream.wait}.
    *
-   * All bytes pass through pinned memory; {@linkcode DeviceBuffer.copyToSync} needs none.
+   * All bytes pass through pinned memory; {@linkcode DeviceBuffer.copyToSync} needs none. A copy takes
+   * at most 32 MiB of it: what is larger takes a copy of the rest on the device first, which needs as
+   * much memory of its pool. Without that device memory, and on integrated devices, a copy takes as
+   * much pinned memory as it has bytes.
    *
    * @param target A typed array of this buffer's element type; its length is the number of elements.
    * @returns Resolves when the elements have arrived.

@@ -13,7 +13,6 @@ import {
   copyRows,
   downloadInOrder,
   downloadSync,
-  type PitchedRange,
   requireArray,
   requireSameDType,
   streamFor,
@@ -21,6 +20,7 @@ import {
 } from "./buffer_copy.ts";
 import type { StreamChoice } from "./buffer_options.ts";
 import { DeviceBuffer } from "./device_buffer.ts";
+import type { PitchedRange } from "./device_range.ts";
 import { bytesPerElement, createTypedArray, type DType, type TypedArrayOf } from "./dtype.ts";
 
 const MAKE = "make a pitched buffer";

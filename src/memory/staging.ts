@@ -22,6 +22,7 @@ import {
   refuseDeviceWait,
   refuseWhileCapturing,
 } from "../stream/running_captures.ts";
+import type { PinnedPlace } from "./enqueued_copy.ts";
 
 const WASM_PAGE = 65536;
 
@@ -87,8 +88,8 @@ export class PinnedSlab implements Disposable {
   }
 }
 
-/** Maximum pinned bytes that an area keeps for reuse. */
-export const RETAINED_STAGING_BYTES: number = 256 * 2 ** 20;
+/** Maximum pinned bytes that the area of a device keeps for reuse. */
+const RETAINED_STAGING_BYTES: number = 256 * 2 ** 20;
 
 /** Minimum size of a slab, to let small copies reuse slabs. */
 const MIN_SLAB_BYTES = 2 ** 20;
@@ -127,6 +128,11 @@ export class StagingSlab {
     this.isUnmarked = true;
     recordEvent(this.#context.library, this.#context.ordinal, stream.id, this.#event);
     this.isUnmarked = false;
+  }
+
+  /** The slab as the place of a copy. */
+  place(offset = 0): PinnedPlace {
+    return { handle: this.pinned.handle, offset, use: "staged" };
   }
 
   /** Resolves when the last {@linkcode StagingSlab.carry} has finished. */
@@ -175,12 +181,15 @@ interface SharedSlab {
 
 export class StagingArea {
   readonly #context: DeviceContext;
+  readonly #limit: number;
   readonly #kept: StagingSlab[] = [];
   #keptBytes = 0;
   #shared: SharedSlab | undefined;
 
-  constructor(context: DeviceContext) {
+  /** An area that keeps this many pinned bytes. */
+  constructor(context: DeviceContext, limit: number = RETAINED_STAGING_BYTES) {
     this.#context = context;
+    this.#limit = limit;
   }
 
   /**
@@ -197,7 +206,7 @@ export class StagingArea {
       return free;
     }
     const size = Math.max(MIN_SLAB_BYTES, 2 ** Math.ceil(Math.log2(bytes)));
-    if (this.#keptBytes + size > RETAINED_STAGING_BYTES) return undefined;
+    if (this.#keptBytes + size > this.#limit) return undefined;
     const slab = new StagingSlab(this.#context, size);
     this.#keptBytes += size;
     this.#kept.push(slab);
@@ -265,15 +274,4 @@ export function stagingArea(context: DeviceContext): StagingArea {
     context.onClose(() => area!.close());
   }
   return area;
-}
-
-/** Splits a copy into pieces of whole units that fit a slab. */
-export function* slabPieces(
-  bytes: number,
-  unit = 1,
-): Generator<{ offset: number; bytes: number }> {
-  const largest = Math.max(unit, MAX_SLAB_BYTES - MAX_SLAB_BYTES % unit);
-  for (let offset = 0; offset < bytes; offset += largest) {
-    yield { offset, bytes: Math.min(largest, bytes - offset) };
-  }
 }

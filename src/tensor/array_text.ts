@@ -22,7 +22,7 @@ function shortest(dtype: DType, value: number): string {
   const candidates = Float32Array.from(texts, Number);
   const numbers = dtype === "float16" || dtype === "bfloat16" || dtype === "float8_e4m3" ||
       dtype === "float8_e5m2"
-    ? widenToFloat32(dtype, narrowFromFloat32(dtype, candidates) as never)
+    ? widenToFloat32(dtype, narrowFromFloat32(dtype, candidates))
     : candidates;
   return texts.find((_, digits) => numbers[digits] === value) ?? texts.at(-1)!;
 }
@@ -30,8 +30,9 @@ function shortest(dtype: DType, value: number): string {
 function formatFloats(dtype: DType, values: readonly number[]): string[] {
   const finite = values.filter(Number.isFinite);
   const sizes = finite.map(Math.abs).filter((size) => size !== 0);
-  const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
-  const isScientific = sizes.length > 0 && (most >= 1e8 || least < 1e-4 || most / least > 1000);
+  const [smallest, largest] = [Math.min(...sizes), Math.max(...sizes)];
+  const isScientific = sizes.length > 0 &&
+    (largest >= 1e8 || smallest < 1e-4 || largest / smallest > 1000);
   const fractions = finite.map((value) => {
     const [, digits = "", power] = /^[^.e]*\.?(\d*)e(.*)$/.exec(shortest(dtype, value))!;
     const places = Math.min(DIGITS, Math.max(0, digits.length - (isScientific ? 0 : +power!)));
@@ -42,10 +43,10 @@ function formatFloats(dtype: DType, values: readonly number[]): string[] {
   return values.map((value) => {
     if (!Number.isFinite(value)) return String(value).replace("Infinity", "inf").toLowerCase();
     const sign = value < 0 || Object.is(value, -0) ? "-" : "";
-    const own = fractions.shift()!;
+    const digitsOfValue = fractions.shift()!;
     if (!isScientific) {
-      return `${sign}${Math.abs(value).toFixed(own)}${own === 0 ? "." : ""}` +
-        " ".repeat(places - own);
+      return `${sign}${Math.abs(value).toFixed(digitsOfValue)}${digitsOfValue === 0 ? "." : ""}` +
+        " ".repeat(places - digitsOfValue);
     }
     const [digits, exponent] = Math.abs(value).toExponential(places).split("e");
     const power = exponent!.replace(/^(.)(?=\d$)/, "$10");
@@ -71,8 +72,8 @@ export function arrayText(
   const shown: (number | bigint | boolean)[] = [];
   const collect = (axis: number, offset: number): void => {
     if (axis === shape.length) return void shown.push(elements[offset]!);
-    for (const at of positions(shape[axis]!, isAbridged)) {
-      if (at >= 0) collect(axis + 1, offset * shape[axis]! + at);
+    for (const index of positions(shape[axis]!, isAbridged)) {
+      if (index >= 0) collect(axis + 1, offset * shape[axis]! + index);
     }
   };
   collect(0, 0);
@@ -88,7 +89,7 @@ export function arrayText(
     if (axis === shape.length) return words.shift()!;
     const indent = " ".repeat(axis + 1);
     const parts = positions(shape[axis]!, isAbridged)
-      .map((at) => at < 0 ? "..." : render(axis + 1));
+      .map((index) => index < 0 ? "..." : render(axis + 1));
     if (axis < shape.length - 1) {
       return `[${parts.join("\n".repeat(shape.length - 1 - axis) + indent)}]`;
     }

@@ -28,7 +28,7 @@ import type { Tensor } from "./tensor.ts";
 const ACTION = "work in chunks";
 /** The first chunk takes this share of the memory for its operands. */
 const FIRST_SHARE = 1 / 64;
-/** The other part is for gaps between blocks. */
+/** Chunks take this share of the usable memory, and the rest allows for gaps between blocks. */
 const USED_SHARE = 7 / 8;
 
 /** An array whose rows are passed in chunks. */
@@ -41,8 +41,8 @@ interface RowArray {
 /** Checks an array; the result is the number of its rows, and a function that uploads some. */
 function rowsOf(array: SelfDescribingArray | RowArray, name: string, place: CreationOptions) {
   requireObject(array, name, ACTION);
-  const { data, ...own } = ArrayBuffer.isView(array) ? { data: array } as RowArray : array;
-  const dtype = own.dtype ?? (trueArray(data) && dtypeOf(data) as DType | undefined);
+  const { data, ...description } = ArrayBuffer.isView(array) ? { data: array } as RowArray : array;
+  const dtype = description.dtype ?? (trueArray(data) && dtypeOf(data) as DType | undefined);
   if (dtype === undefined) {
     throw new TypeError(
       `Cannot ${ACTION} as ${name} must be a typed array, or an object with one as data: it is ${
@@ -51,7 +51,7 @@ function rowsOf(array: SelfDescribingArray | RowArray, name: string, place: Crea
     );
   }
   requireArrayOf(data, dtype, ACTION, `${name}.data`);
-  const shape = requireShape(own.shape ?? [data.length], ACTION, `${name}.shape`);
+  const shape = requireShape(description.shape ?? [data.length], ACTION, `${name}.shape`);
   requireSize(data.length, shape, ACTION);
   const [rows, ...rowShape] = shape;
   const width = sizeOf(rowShape);
@@ -165,7 +165,7 @@ export async function inChunks<D extends DType>(
   );
   const before = manager.pool.stats().totalAllocated;
   await run(0, first);
-  // All that the chunk allocated: at least what it needed at the same time.
+  // The sum of all allocations of the chunk, which is at least the memory in use at one time.
   const needed = Math.max(1, manager.pool.stats().totalAllocated - before);
   const limits = { availableBytes: Math.max(available, needed), maxElements: maxRows };
   for (

@@ -129,11 +129,11 @@ function typedElements(dtype: DType, elements: readonly unknown[], action: strin
     return narrowFromFloat32(dtype as "float16", Float32Array.from(elements as number[], Number));
   }
   const target = createTypedArray(dtype, elements.length) as unknown as Record<number, unknown>;
-  elements.forEach((value, at) => {
+  elements.forEach((value, index) => {
     const isNarrow = typeof value === "bigint" && !dtype.endsWith("64");
     const isTruth = typeof value === "boolean" && dtype !== "bool";
     const element = isNarrow || isTruth ? Number(value) : value;
-    target[at] = elementBits(dtype, element as never);
+    target[index] = elementBits(dtype, element as ElementOf<DType>);
   });
   return target as unknown as Float32Array;
 }
@@ -275,7 +275,7 @@ export function full<D extends DType = "float32">(
   const action = "make a full tensor";
   requireOptions(options, CREATION_NAMES, action);
   const { dtype = "float32" as D } = options;
-  elementBits(dtype, value); // before memory is allocated
+  elementBits(dtype, value); // Throws for wrong values before memory is allocated.
   const extents = requireShape(shape, action);
   const result = newTensor(placeOf(options, action), dtype, extents, options.stream);
   const storage = storageOf(result);
@@ -381,7 +381,7 @@ function progression<D extends DType>(
     const condition = operationNode("equal", [positionNode, last!], "int64");
     const operands = [end!, element] as const;
     const value: ExpressionNode = { kind: "select", dtype: type, condition, operands };
-    // Like NumPy, because a cast would round towards 0.
+    // NumPy rounds down here; a cast would round towards 0.
     return castNode(isIntegerDType(dtype) ? operationNode("floor", [value], type) : value, dtype);
   };
   const key = `progression ${type} ${dtype} ${isClosed}`;

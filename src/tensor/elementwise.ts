@@ -98,148 +98,292 @@ function binary<Result extends "promoted" | "quotient" | "floatPromoted" | "bool
   return run as unknown as BinaryFunction<Result>;
 }
 
-/** A copy of x. @category Elementwise operations */
+/**
+ * A copy of x.
+ * @category Elementwise operations
+ */
 export const positive: UnaryFunction<"same"> = unary<"same">("positive");
 
-/** −x. @category Elementwise operations */
+/**
+ * −x.
+ * @category Elementwise operations
+ */
 export const negative: UnaryFunction<"same"> = unary<"same">("negative");
 
-/** The absolute value. @category Elementwise operations */
+/**
+ * The absolute value.
+ * @category Elementwise operations
+ */
 export const abs: UnaryFunction<"same"> = unary<"same">("abs");
 
-/** −1, 0 or 1. @category Elementwise operations */
+/**
+ * −1, 0 or 1.
+ * @category Elementwise operations
+ */
 export const sign: UnaryFunction<"same"> = unary<"same">("sign");
 
-/** X². @category Elementwise operations */
+/**
+ * x².
+ * @category Elementwise operations
+ */
 export const square: UnaryFunction<"same"> = unary<"same">("square");
 
-/** 1 / x. @category Elementwise operations */
+/**
+ * 1 / x.
+ * @category Elementwise operations
+ */
 export const reciprocal: UnaryFunction<"float"> = unary<"float">("reciprocal");
 
-/** The square root. @category Elementwise operations */
+/**
+ * The square root.
+ * @category Elementwise operations
+ */
 export const sqrt: UnaryFunction<"float"> = unary<"float">("sqrt");
 
-/** 1 / √x. @category Elementwise operations */
+/**
+ * 1 / √x.
+ * @category Elementwise operations
+ */
 export const rsqrt: UnaryFunction<"float"> = unary<"float">("rsqrt");
 
-/** E to the power of x. @category Elementwise operations */
+/**
+ * e to the power of x.
+ * @category Elementwise operations
+ */
 export const exp: UnaryFunction<"float"> = unary<"float">("exp");
 
-/** 2 to the power of x. @category Elementwise operations */
+/**
+ * 2 to the power of x.
+ * @category Elementwise operations
+ */
 export const exp2: UnaryFunction<"float"> = unary<"float">("exp2");
 
-/** Eˣ − 1, exact near 0. @category Elementwise operations */
+/**
+ * eˣ − 1, exact near 0.
+ * @category Elementwise operations
+ */
 export const expm1: UnaryFunction<"float"> = unary<"float">("expm1");
 
-/** The natural logarithm. @category Elementwise operations */
+/**
+ * The natural logarithm.
+ * @category Elementwise operations
+ */
 export const log: UnaryFunction<"float"> = unary<"float">("log");
 
-/** The logarithm to base 2. @category Elementwise operations */
+/**
+ * The logarithm to base 2.
+ * @category Elementwise operations
+ */
 export const log2: UnaryFunction<"float"> = unary<"float">("log2");
 
-/** The logarithm to base 10. @category Elementwise operations */
+/**
+ * The logarithm to base 10.
+ * @category Elementwise operations
+ */
 export const log10: UnaryFunction<"float"> = unary<"float">("log10");
 
-/** Log(1 + x), exact near 0. @category Elementwise operations */
+/**
+ * log(1 + x), exact near 0.
+ * @category Elementwise operations
+ */
 export const log1p: UnaryFunction<"float"> = unary<"float">("log1p");
 
-/** The sine of an angle in radians. @category Elementwise operations */
+/**
+ * The sine of an angle in radians.
+ * @category Elementwise operations
+ */
 export const sin: UnaryFunction<"float"> = unary<"float">("sin");
 
-/** The cosine. @category Elementwise operations */
+/**
+ * The cosine of an angle in radians.
+ * @category Elementwise operations
+ */
 export const cos: UnaryFunction<"float"> = unary<"float">("cos");
 
-/** The tangent. @category Elementwise operations */
+/**
+ * The tangent of an angle in radians.
+ * @category Elementwise operations
+ */
 export const tan: UnaryFunction<"float"> = unary<"float">("tan");
 
-/** The arcsine. @category Elementwise operations */
+/**
+ * The arcsine.
+ * @category Elementwise operations
+ */
 export const asin: UnaryFunction<"float"> = unary<"float">("asin");
 
-/** The arccosine. @category Elementwise operations */
+/**
+ * The arccosine.
+ * @category Elementwise operations
+ */
 export const acos: UnaryFunction<"float"> = unary<"float">("acos");
 
-/** The arctangent. @category Elementwise operations */
+/**
+ * The arctangent.
+ * @category Elementwise operations
+ */
 export const atan: UnaryFunction<"float"> = unary<"float">("atan");
 
-/** The hyperbolic sine. @category Elementwise operations */
+/**
+ * The hyperbolic sine.
+ * @category Elementwise operations
+ */
 export const sinh: UnaryFunction<"float"> = unary<"float">("sinh");
 
-/** The hyperbolic cosine. @category Elementwise operations */
+/**
+ * The hyperbolic cosine.
+ * @category Elementwise operations
+ */
 export const cosh: UnaryFunction<"float"> = unary<"float">("cosh");
 
-/** The hyperbolic tangent. @category Elementwise operations */
+/**
+ * The hyperbolic tangent.
+ * @category Elementwise operations
+ */
 export const tanh: UnaryFunction<"float"> = unary<"float">("tanh");
 
-/** The inverse hyperbolic sine. @category Elementwise operations */
+/**
+ * The inverse hyperbolic sine.
+ * @category Elementwise operations
+ */
 export const asinh: UnaryFunction<"float"> = unary<"float">("asinh");
 
-/** The inverse hyperbolic cosine. @category Elementwise operations */
+/**
+ * The inverse hyperbolic cosine.
+ * @category Elementwise operations
+ */
 export const acosh: UnaryFunction<"float"> = unary<"float">("acosh");
 
-/** The inverse hyperbolic tangent. @category Elementwise operations */
+/**
+ * The inverse hyperbolic tangent.
+ * @category Elementwise operations
+ */
 export const atanh: UnaryFunction<"float"> = unary<"float">("atanh");
 
-/** The error function. @category Elementwise operations */
+/**
+ * The error function.
+ * @category Elementwise operations
+ */
 export const erf: UnaryFunction<"float"> = unary<"float">("erf");
 
-/** The largest integer that is not above x. @category Elementwise operations */
+/**
+ * The largest integer that is not above x.
+ * @category Elementwise operations
+ */
 export const floor: UnaryFunction<"same"> = unary<"same">("floor");
 
-/** The smallest integer that is not below x. @category Elementwise operations */
+/**
+ * The smallest integer that is not below x.
+ * @category Elementwise operations
+ */
 export const ceil: UnaryFunction<"same"> = unary<"same">("ceil");
 
-/** X without its fraction. @category Elementwise operations */
+/**
+ * The integer part of x.
+ * @category Elementwise operations
+ */
 export const trunc: UnaryFunction<"same"> = unary<"same">("trunc");
 
-/** The nearest integer, ties to even. @category Elementwise operations */
+/**
+ * The nearest integer, ties to even.
+ * @category Elementwise operations
+ */
 export const round: UnaryFunction<"same"> = unary<"same">("round");
 
-/** Max(x, 0). @category Elementwise operations */
+/**
+ * max(x, 0).
+ * @category Elementwise operations
+ */
 export const relu: UnaryFunction<"same"> = unary<"same">("relu");
 
-/** X · Φ(x), by the error function. @category Elementwise operations */
+/**
+ * x · Φ(x), by the error function.
+ * @category Elementwise operations
+ */
 export const gelu: UnaryFunction<"float"> = unary<"float">("gelu");
 
-/** GELU by its approximation with tanh. @category Elementwise operations */
+/**
+ * GELU by its approximation with tanh.
+ * @category Elementwise operations
+ */
 export const geluTanh: UnaryFunction<"float"> = unary<"float">("geluTanh");
 
-/** X · sigmoid(x). @category Elementwise operations */
+/**
+ * x · sigmoid(x).
+ * @category Elementwise operations
+ */
 export const silu: UnaryFunction<"float"> = unary<"float">("silu");
 
-/** 1 / (1 + e⁻ˣ). @category Elementwise operations */
+/**
+ * 1 / (1 + e⁻ˣ).
+ * @category Elementwise operations
+ */
 export const sigmoid: UnaryFunction<"float"> = unary<"float">("sigmoid");
 
-/** Log(1 + eˣ). @category Elementwise operations */
+/**
+ * log(1 + eˣ).
+ * @category Elementwise operations
+ */
 export const softplus: UnaryFunction<"float"> = unary<"float">("softplus");
 
-/** Whether x is zero. @category Elementwise operations */
+/**
+ * Whether x is zero.
+ * @category Elementwise operations
+ */
 export const logicalNot: UnaryFunction<"bool"> = unary<"bool">("logicalNot");
 
-/** Whether x is NaN. @category Elementwise operations */
+/**
+ * Whether x is NaN.
+ * @category Elementwise operations
+ */
 export const isNaN: UnaryFunction<"bool"> = unary<"bool">("isNaN");
 
-/** Whether x is neither infinite nor NaN. @category Elementwise operations */
+/**
+ * Whether x is neither infinite nor NaN.
+ * @category Elementwise operations
+ */
 export const isFinite: UnaryFunction<"bool"> = unary<"bool">("isFinite");
 
-/** Whether x is infinite. @category Elementwise operations */
+/**
+ * Whether x is infinite.
+ * @category Elementwise operations
+ */
 export const isInfinite: UnaryFunction<"bool"> = unary<"bool">("isInfinite");
 
-/** Whether the sign bit is set. @category Elementwise operations */
+/**
+ * Whether the sign bit is set.
+ * @category Elementwise operations
+ */
 export const signBit: UnaryFunction<"bool"> = unary<"bool">("signBit");
 
-/** All bits inverted. @category Elementwise operations */
+/**
+ * All bits inverted.
+ * @category Elementwise operations
+ */
 export const bitwiseInvert: UnaryFunction<"same"> = unary<"same">("bitwiseInvert");
 
-/** x + y; integers wrap. @category Elementwise operations */
+/**
+ * x + y; integers wrap.
+ * @category Elementwise operations
+ */
 export const add: BinaryFunction<"promoted"> = binary<"promoted">("add");
 
-/** x − y; integers wrap. @category Elementwise operations */
+/**
+ * x − y; integers wrap.
+ * @category Elementwise operations
+ */
 export const subtract: BinaryFunction<"promoted"> = binary<"promoted">("subtract");
 
-/** x · y; integers wrap. @category Elementwise operations */
+/**
+ * x · y; integers wrap.
+ * @category Elementwise operations
+ */
 export const multiply: BinaryFunction<"promoted"> = binary<"promoted">("multiply");
 
-/** x / y; integers are divided as `float64`. @category Elementwise operations */
+/**
+ * x / y; integers are divided as `float64`.
+ * @category Elementwise operations
+ */
 export const divide: BinaryFunction<"quotient"> = binary<"quotient">("divide");
 
 /**
@@ -250,73 +394,142 @@ export const divide: BinaryFunction<"quotient"> = binary<"quotient">("divide");
  */
 export const floorDivide: BinaryFunction<"promoted"> = binary<"promoted">("floorDivide");
 
-/** The remainder of x / y, with the sign of y; of an integer by 0 it is 0. @category Elementwise operations */
+/**
+ * The remainder of x / y, with the sign of y; of an integer by 0 it is 0.
+ * @category Elementwise operations
+ */
 export const remainder: BinaryFunction<"promoted"> = binary<"promoted">("remainder");
 
-/** x to the power of y. @category Elementwise operations */
+/**
+ * x to the power of y.
+ * @category Elementwise operations
+ */
 export const pow: BinaryFunction<"promoted"> = binary<"promoted">("pow");
 
-/** The larger operand; NaN if one is NaN. @category Elementwise operations */
+/**
+ * The larger operand; NaN if one is NaN.
+ * @category Elementwise operations
+ */
 export const maximum: BinaryFunction<"promoted"> = binary<"promoted">("maximum");
 
-/** The smaller operand; NaN if one is NaN. @category Elementwise operations */
+/**
+ * The smaller operand; NaN if one is NaN.
+ * @category Elementwise operations
+ */
 export const minimum: BinaryFunction<"promoted"> = binary<"promoted">("minimum");
 
-/** The angle of the point (y, x): x is the first operand's ordinate. @category Elementwise operations */
+/**
+ * The angle of the point (y, x): x is the first operand's ordinate.
+ * @category Elementwise operations
+ */
 export const atan2: BinaryFunction<"floatPromoted"> = binary<"floatPromoted">("atan2");
 
-/** √(x² + y²). @category Elementwise operations */
+/**
+ * √(x² + y²).
+ * @category Elementwise operations
+ */
 export const hypot: BinaryFunction<"floatPromoted"> = binary<"floatPromoted">("hypot");
 
-/** x with the sign of y. @category Elementwise operations */
+/**
+ * x with the sign of y.
+ * @category Elementwise operations
+ */
 export const copySign: BinaryFunction<"floatPromoted"> = binary<"floatPromoted">("copySign");
 
-/** The next number after x in the direction of y. @category Elementwise operations */
+/**
+ * The next number after x in the direction of y.
+ * @category Elementwise operations
+ */
 export const nextAfter: BinaryFunction<"floatPromoted"> = binary<"floatPromoted">("nextAfter");
 
-/** Log(eˣ + eʸ), without overflow. @category Elementwise operations */
+/**
+ * log(eˣ + eʸ), without overflow.
+ * @category Elementwise operations
+ */
 export const logAddExp: BinaryFunction<"floatPromoted"> = binary<"floatPromoted">("logAddExp");
 
-/** x = y. @category Elementwise operations */
+/**
+ * x = y.
+ * @category Elementwise operations
+ */
 export const equal: BinaryFunction<"bool"> = binary<"bool">("equal");
 
-/** x ≠ y. @category Elementwise operations */
+/**
+ * x ≠ y.
+ * @category Elementwise operations
+ */
 export const notEqual: BinaryFunction<"bool"> = binary<"bool">("notEqual");
 
-/** x < y. @category Elementwise operations */
+/**
+ * x < y.
+ * @category Elementwise operations
+ */
 export const less: BinaryFunction<"bool"> = binary<"bool">("less");
 
-/** x ≤ y. @category Elementwise operations */
+/**
+ * x ≤ y.
+ * @category Elementwise operations
+ */
 export const lessEqual: BinaryFunction<"bool"> = binary<"bool">("lessEqual");
 
-/** x > y. @category Elementwise operations */
+/**
+ * x > y.
+ * @category Elementwise operations
+ */
 export const greater: BinaryFunction<"bool"> = binary<"bool">("greater");
 
-/** x ≥ y. @category Elementwise operations */
+/**
+ * x ≥ y.
+ * @category Elementwise operations
+ */
 export const greaterEqual: BinaryFunction<"bool"> = binary<"bool">("greaterEqual");
 
-/** Whether both are not zero. @category Elementwise operations */
+/**
+ * Whether both are not zero.
+ * @category Elementwise operations
+ */
 export const logicalAnd: BinaryFunction<"bool"> = binary<"bool">("logicalAnd");
 
-/** Whether one is not zero. @category Elementwise operations */
+/**
+ * Whether one is not zero.
+ * @category Elementwise operations
+ */
 export const logicalOr: BinaryFunction<"bool"> = binary<"bool">("logicalOr");
 
-/** Whether exactly one is not zero. @category Elementwise operations */
+/**
+ * Whether exactly one is not zero.
+ * @category Elementwise operations
+ */
 export const logicalXor: BinaryFunction<"bool"> = binary<"bool">("logicalXor");
 
-/** x & y. @category Elementwise operations */
+/**
+ * x & y.
+ * @category Elementwise operations
+ */
 export const bitwiseAnd: BinaryFunction<"promoted"> = binary<"promoted">("bitwiseAnd");
 
-/** x | y. @category Elementwise operations */
+/**
+ * x | y.
+ * @category Elementwise operations
+ */
 export const bitwiseOr: BinaryFunction<"promoted"> = binary<"promoted">("bitwiseOr");
 
-/** x ^ y. @category Elementwise operations */
+/**
+ * x ^ y.
+ * @category Elementwise operations
+ */
 export const bitwiseXor: BinaryFunction<"promoted"> = binary<"promoted">("bitwiseXor");
 
-/** x · 2ʸ; shifts by the width or more give 0. @category Elementwise operations */
+/**
+ * x · 2ʸ; shifts by the width or more give 0.
+ * @category Elementwise operations
+ */
 export const bitwiseLeftShift: BinaryFunction<"promoted"> = binary<"promoted">("bitwiseLeftShift");
 
-/** ⌊x / 2ʸ⌋. @category Elementwise operations */
+/**
+ * ⌊x / 2ʸ⌋.
+ * @category Elementwise operations
+ */
 export const bitwiseRightShift: BinaryFunction<"promoted"> = binary<"promoted">(
   "bitwiseRightShift",
 );

@@ -4,12 +4,16 @@
  * @module
  */
 
-import { type KernelTemplate, templates } from "./kit/expression/kernel_template.ts";
+import {
+  type KernelForm,
+  type KernelTemplate,
+  templates,
+} from "./kit/expression/kernel_template.ts";
 import { requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
-import { cTypeOf, type DType } from "../memory/dtype.ts";
+import { bytesPerElement, cTypeOf, type DType } from "../memory/dtype.ts";
 import {
   castNode,
   dtypesIn,
@@ -18,7 +22,6 @@ import {
   operationNode,
   operationTypes,
   scalarTypesIn,
-  storeText,
 } from "./kit/expression/node.ts";
 import { type OperationName, valueType } from "./kit/expression/operations.ts";
 import {
@@ -35,7 +38,7 @@ import {
   CHUNK,
   countParameters,
   type KernelCode,
-  launchSizeOf,
+  type LaunchSize,
   MAX_PARAMETERS,
   newTensor,
   numbered,
@@ -55,10 +58,21 @@ import {
 } from "./kit/layout.ts";
 import { storageOf, Tensor, tracedOf } from "./tensor.ts";
 
-/** The edge of tiles, as `tile_size` in `map.cuh`, and tiles that a block of the block form takes. */
+/** The edge of tiles in the block form, and tiles that a block takes. */
 const TILE = 32;
 const TILES = 16;
 const BLOCK = 256;
+/** Bytes of operands that a CUDA thread loads at once. */
+const MAX_LOADED = 64;
+/** Elements of a CUDA thread, and packets: each has its own code. */
+const MAX_ELEMENTS = 32;
+const MAX_PACKETS = 8;
+
+/** The smallest extent for tiles of CUDA threads. */
+const MIN_TILED = 8;
+/** The shared memory of a block without opt-in, and the most elements that pad a line of a tile. */
+const MAX_SHARED = 49_152;
+const TILE_PADDING = 4;
 
 /** An expression over broadcast operands. */
 export interface Expression {
@@ -183,69 +197,222 @@ interface MapLayout {
   readonly classes: string;
   /** The dimension that tiles span beside the last one; -1 without tiles. */
   readonly cross: number;
+  /** The inputs that go through shared memory, as they run along memory in that dimension. */
+  readonly crossing: readonly number[];
+  /** The edge of tiles. */
+  readonly edge: number;
 }
 
-/** The C++ text of the element of an operand in a row of a space. */
-function elementText(name: string, operand: number, kind: string): string {
-  const inner = kind === "0" ? "" : kind === "1" ? " + i" : ` + i * t${operand}`;
-  return `${name}[at[${operand}]${inner}]`;
+/** The layouts of dense operands, by their number. */
+const PLAIN: MapLayout[] = [];
+
+/** How CUDA threads take the elements of a result: packets of neighbours, and packets of a thread. */
+interface Packets {
+  readonly elements: number;
+  readonly count: number;
+}
+
+/**
+ * The packets of an expression: 16 bytes of the result, so a warp writes whole lines, and 32 to 64
+ * bytes of operands for each thread, which covers the latency of memory.
+ */
+function packetsOf(tensors: readonly Tensor[], dtype: DType, classes: string): Packets {
+  let [widest, loaded] = [1, 0];
+  for (let k = 0; k < tensors.length; k++) {
+    if (classes[k] === "0") continue;
+    const bytes = bytesPerElement(tensors[k]!.dtype);
+    widest = Math.max(widest, bytes);
+    loaded += bytes;
+  }
+  const elements = Math.min(16 / bytesPerElement(dtype), MAX_LOADED / widest);
+  const most = Math.min(MAX_ELEMENTS / elements, MAX_PACKETS);
+  const count = Math.round(MAX_LOADED / (loaded * elements));
+  return { elements, count: loaded === 0 ? 1 : Math.max(1, Math.min(count, most)) };
+}
+
+/** The C++ of a part of the body of an expression, for N elements. */
+function partOf(head: string, lines: readonly string[]): string[] {
+  return [
+    "  template <int N>",
+    `  __device__ __forceinline__ ${head} const {`,
+    ...lines.map((line) => `    ${line}`),
+    "  }",
+  ];
+}
+
+/** The body of an expression over operands of some classes, as `map.cuh` takes it. */
+function bodyText(
+  root: ExpressionNode,
+  { tensors, dtype }: MapCall,
+  { classes, crossing, edge }: MapLayout,
+): string {
+  const types = tensors.map((tensor) => cTypeOf(tensor.dtype));
+  const result = cTypeOf(dtype);
+  const out = tensors.length;
+  const writer = new ExpressionWriter((index) =>
+    classes[index] === "0" ? `inputs.x${index}` : `inputs.x${index}.element[j]`
+  );
+  const value = writer.value(root);
+  // The arguments of the access to an operand.
+  const place = (name: string, k: number) =>
+    classes[k] === "0"
+      ? `${name} + offsets[${k}]`
+      : classes[k] === "1"
+      ? `${name} + offsets[${k}] + i`
+      : `${name} + offsets[${k}] + i * t${k}, t${k}`;
+  const aligned = [...types.keys(), out].filter((k) => classes[k] === "1")
+    .map((k) => `space.template is_aligned<N>(${k === out ? "out" : `x${k}`}, ${k})`);
+  return [
+    "struct Body {",
+    `  using Result = ${result};`,
+    `  static constexpr bool has_inputs = ${tensors.length > 0};`,
+    ...types.map((type, k) => `  const ${type}* x${k};`),
+    `  ${result}* out;`,
+    ...scalarTypesIn(root).map((type, k) => `  ${valueType(type)} c${k};`),
+    ...strided(classes).map((k) => `  i64 t${k};`),
+    "  template <int N>",
+    "  struct Inputs {",
+    ...types.map((type, k) => `    ${classes[k] === "0" ? type : `Packet<${type}, N>`} x${k};`),
+    "  };",
+    ...partOf(
+      "void read(Inputs<N>& inputs, const i64* offsets, i64 i)",
+      types.flatMap((_, k) =>
+        crossing.includes(k)
+          ? []
+          : classes[k] === "0"
+          ? [`inputs.x${k} = *(${place(`x${k}`, k)});`]
+          : [`inputs.x${k}.read(${place(`x${k}`, k)});`]
+      ),
+    ),
+    ...partOf(
+      "Result compute(const Inputs<N>& inputs, int j, i64 i)",
+      [...writer.lines, `return store<Result>(${value});`],
+    ),
+    ...partOf(
+      "void write(const Packet<Result, N>& results, const i64* offsets, i64 i)",
+      [`results.write(${place("out", out)});`],
+    ),
+    "  template <int N, typename Any>",
+    "  __device__ __forceinline__ bool is_aligned(const Any& space) const {",
+    `    return ${aligned.join(" && ") || "true"};`,
+    "  }",
+    ...(crossing.length === 0 ? [] : tilesText(types, crossing, edge)),
+    "};",
+  ].join("\n");
+}
+
+/** The parts of a body whose inputs cross: their tiles in shared memory. */
+function tilesText(types: readonly string[], crossing: readonly number[], edge: number): string[] {
+  return [
+    "  struct Tiles {",
+    ...crossing.map((k) => `    Tile<${types[k]}, ${edge}> x${k};`),
+    "  };",
+    "  template <int Cross, int Threads, typename Any, typename Place>",
+    "  __device__ __forceinline__ void read_tiles(Tiles& tiles, const Any& space,",
+    "                                             const Place& place, int height,",
+    "                                             int width) const {",
+    ...crossing.flatMap((k) => [
+      `    const i64 s${k} = space.stride[Cross][${k}];`,
+      `    tiles.x${k}.template load<Threads>(`,
+      `        x${k} + place.offsets[${k}] + place.top * s${k} + place.left * t${k},`,
+      `        t${k}, s${k}, height, width);`,
+    ]),
+    "  }",
+    ...partOf(
+      "void take(Inputs<N>& inputs, const Tiles& tiles, int row, int column)",
+      crossing.map((k) => `tiles.x${k}.read(inputs.x${k}, row, column);`),
+    ),
+  ];
+}
+
+/** The operands whose elements lie any number of elements apart in the last dimension. */
+function strided(classes: string): number[] {
+  return [...classes].flatMap((kind, k) => kind === "s" ? [k] : []);
 }
 
 /** Composes the kernel of an expression over a space of merged dimensions. */
-function mapCode(
-  { root: rootOf, tensors, dtype, template = templates.map }: MapCall,
-  { rank, classes, cross }: MapLayout,
-): KernelCode {
-  const root = rootOf();
-  const writer = new ExpressionWriter((index) => elementText(`x${index}`, index, classes[index]!));
-  const value = writer.value(root);
-  const out = tensors.length;
-  const pointers = [
-    ...tensors.map((tensor, k) => ({ name: `x${k}`, type: `const ${cTypeOf(tensor.dtype)}*` })),
-    { name: "out", type: `${cTypeOf(dtype)}*` },
-  ].map((member, k) => ({ ...member, value: `${member.name} + o${k}` }));
+function mapCode(call: MapCall, layout: MapLayout): KernelCode {
+  const { rank, classes, cross, edge } = layout;
+  const { tensors, dtype, template = templates.map } = call;
+  const root = call.root();
+  const { elements, count } = packetsOf(tensors, dtype, classes);
+  const map = cross < 0
+    ? `map_expression<${BLOCK}, ${elements}, ${count}>`
+    : `map_tiles<${cross}, ${edge}, ${BLOCK}, ${elements}>`;
+  const operands = tensors.length + 1;
   const members = [
-    ...pointers,
-    ...[
-      ...scalarTypesIn(root).map((type, k) => ({ name: `c${k}`, type: valueType(type) })),
-      ...[...classes].flatMap((kind, k) =>
-        kind === "s" ? [{ name: `t${k}`, type: "long long" }] : []
-      ),
-    ].map((member) => ({ ...member, value: member.name })),
+    ...tensors.map((_, k) => `x${k} + o${k}`),
+    `out + o${tensors.length}`,
+    ...scalarTypesIn(root).map((_, k) => `c${k}`),
+    ...strided(classes).map((k) => `t${k}`),
   ];
   return {
     template,
     dtypes: dtypesIn(root),
-    definitions: [
-      "struct Body {",
-      ...members.map(({ name, type }) => `  ${type} ${name};`),
-      "  __device__ __forceinline__ void operator()(const i64* at, i64 i) const {",
-      ...writer.lines.map((line) => `    ${line}`),
-      `    ${storeText(elementText("out", out, classes[out]!), value, dtype)}`,
-      "  }",
-      "};",
-    ].join("\n"),
+    definitions: bodyText(root, call, layout),
     body: [
-      `  Space<${rank}, ${pointers.length}> space{};`,
-      ...(rank === 1 ? [] : spaceText(rank, pointers.length, rank - 1)),
-      `  map${cross < 0 ? "" : `_tiles<${cross}>`}(space, elements, chunk, Body{${
-        members.map((member) => member.value).join(", ")
-      }});`,
+      `  Space<${rank}, ${operands}> space{};`,
+      ...(rank === 1 ? [] : spaceText(rank, operands, rank - 1)),
+      `  ${map}(space, elements, chunk, Body{${members.join(", ")}});`,
     ].join("\n"),
   };
 }
 
 /**
- * The dimension in which an operand runs along memory, if it jumps in the last one; -1 if there is
- * none.
+ * The dimension in which an input runs along memory, if it jumps in the last one; -1 if there is
+ * none. The result runs along memory in the last one.
  */
 function crossDimension({ shape, strides }: Space): number {
-  for (const own of strides) {
+  for (const own of strides.slice(0, -1)) {
     if (Math.abs(own.at(-1)!) <= 1) continue;
     const cross = own.findIndex((stride, axis) => Math.abs(stride) === 1 && shape[axis]! >= 8);
     if (cross >= 0) return cross;
   }
   return -1;
+}
+
+/** The layout of operands in a space for a form of kernels. */
+function layoutOf(
+  { shape, strides }: Space,
+  { tensors, dtype }: MapCall,
+  form: KernelForm,
+): MapLayout {
+  const rank = shape.length;
+  const classes = strides.map((own) => strideClass(own.at(-1)!)).join("");
+  const cross = crossDimension({ shape, strides });
+  const plain = { rank, classes, cross, crossing: [], edge: TILE };
+  if (form === "block" || cross < 0) return plain;
+  // The accesses of few columns are next to each other without tiles.
+  if (shape[rank - 1]! < MIN_TILED) return { ...plain, cross: -1 };
+  const crossing = [...tensors.keys()].filter((k) =>
+    classes[k] === "s" && Math.abs(strides[k]![cross]!) === 1
+  );
+  const bytes = tensors.map((tensor) => bytesPerElement(tensor.dtype));
+  const widest = Math.max(...bytes, bytesPerElement(dtype));
+  const all = crossing.reduce((sum, k) => sum + bytes[k]!, 0);
+  let edge = widest === 8 ? 32 : widest === 1 ? 128 : 64;
+  while (edge * (edge + TILE_PADDING) * all > MAX_SHARED) edge /= 2;
+  return { rank, classes, cross, crossing, edge };
+}
+
+/** The axes of a shape, and the largest steps of the result in memory first. */
+function axesOf(result: Tensor): number[] {
+  const axes = [...result.shape.keys()];
+  if (result.isDense) return axes;
+  const step = (axis: number) => Math.abs(result.strides[axis]!);
+  return axes.sort((a, b) => step(b) - step(a));
+}
+
+/** The launch of an expression that takes the elements in their order. */
+function launchSize(
+  { tensors, dtype }: MapCall,
+  classes: string,
+  size: number,
+  form: KernelForm,
+): LaunchSize {
+  if (form === "block") return { grid: Math.ceil(size / CHUNK), block: 1 };
+  const { elements, count } = packetsOf(tensors, dtype, classes);
+  return { grid: Math.ceil(size / (BLOCK * elements * count)), block: BLOCK };
 }
 
 /** Runs one kernel over the elements of a result, which is new unless `out` is given. */
@@ -263,23 +430,32 @@ export function runMap(call: MapCall, options: OutOptions = {}): Tensor {
   const operands = [...tensors, result];
   const numbers: Record<string, number> = numbered("o", operands.map(({ offset }) => offset));
   let layout: MapLayout;
-  let blocks = launchSizeOf(work, size, CHUNK);
+  let blocks: LaunchSize | undefined;
   const isPlain = operands.every((it) => it.isDense && it.size === size);
   if (isPlain) {
-    layout = { rank: 1, classes: "1".repeat(operands.length), cross: -1 };
+    layout = PLAIN[operands.length] ??= {
+      rank: 1,
+      classes: "1".repeat(operands.length),
+      cross: -1,
+      crossing: [],
+      edge: TILE,
+    };
     numbers.elements = size;
     numbers.chunk = CHUNK;
   } else {
-    const space = mergeDimensions(shape, operands.map((it) => broadcastStrides(it, shape)));
-    const rank = space.shape.length;
-    const classes = space.strides.map((own) => strideClass(own.at(-1)!)).join("");
-    const cross = crossDimension(space);
-    layout = { rank, classes, cross };
+    const axes = axesOf(result);
+    const strides = operands.map((it) => {
+      const own = broadcastStrides(it, shape);
+      return axes.map((axis) => own[axis]!);
+    });
+    const space = mergeDimensions(axes.map((axis) => shape[axis]!), strides);
+    layout = layoutOf(space, call, work.form);
+    const { rank, classes, cross, edge } = layout;
     let [elements, chunk] = [size, CHUNK];
     if (cross >= 0) {
       const [height, width] = [space.shape[cross]!, space.shape[rank - 1]!];
-      elements = Math.ceil(height / TILE) * Math.ceil(width / TILE) * (size / height / width);
-      chunk = work.form === "block" ? TILES : Math.ceil(elements / 2 ** 31);
+      elements = Math.ceil(height / edge) * Math.ceil(width / edge) * (size / height / width);
+      chunk = work.form === "block" ? TILES : 1;
       blocks = { grid: Math.ceil(elements / chunk), block: work.form === "block" ? 1 : BLOCK };
     }
     numbers.elements = elements;
@@ -309,9 +485,9 @@ export function runMap(call: MapCall, options: OutOptions = {}): Tensor {
     scalars: parameters.scalars,
     numbers,
     action,
-    key: `map ${call.key} ${layout.rank} ${layout.classes} ${layout.cross}`,
+    key: `map ${call.key} ${layout.rank} ${layout.classes} ${layout.cross} ${layout.crossing}`,
     code: () => mapCode(call, layout),
-    size: blocks,
+    size: blocks ?? launchSize(call, layout.classes, size, work.form),
   }, stream);
   return result;
 }

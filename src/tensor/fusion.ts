@@ -21,7 +21,7 @@ const FUSE = "fuse operations";
 export class Tracer {
   /** The operands: those of the call, then tensors from outside, each once. */
   readonly inputs: Tensor[];
-  readonly #given: number;
+  readonly #operandCount: number;
   /** The numbers, in the order of their first use. */
   readonly scalars: Scalar[] = [];
   /** The reduction that ends the expression. */
@@ -29,7 +29,7 @@ export class Tracer {
 
   constructor(inputs: readonly Tensor[]) {
     this.inputs = [...inputs];
-    this.#given = inputs.length;
+    this.#operandCount = inputs.length;
   }
 
   /** Stands for operand `index` of the call. */
@@ -54,7 +54,7 @@ export class Tracer {
       );
     }
     if (traced === undefined) {
-      const known = this.inputs.indexOf(tensor, this.#given);
+      const known = this.inputs.indexOf(tensor, this.#operandCount);
       return { kind: "input", index: known < 0 ? this.inputs.push(tensor) - 1 : known, dtype };
     }
     if (traced.tracer === this) return traced.node;
@@ -138,14 +138,14 @@ export function fuse<Inputs extends readonly Tensor[], Result extends Tensor>(
     throw new TypeError(`Cannot ${FUSE} as f must be a function: it is ${describeValue(f)}`);
   }
   const plans = new Map<string, Plan>();
-  const planOf = (inputs: readonly Tensor[]): Plan => {
+  const planOf = (inputs: Inputs): Plan => {
     let key = "";
     for (const [index, input] of inputs.entries()) {
       requireTensor(input, `operand ${index + 1}`, FUSE);
       key += `${input.dtype}${input.shape};`;
     }
     let plan = plans.get(key);
-    if (plan === undefined) plans.set(key, plan = makePlan(f as never, inputs));
+    if (plan === undefined) plans.set(key, plan = makePlan(f, inputs));
     return plan;
   };
   const run = (...inputs: Inputs): Result => {
@@ -165,13 +165,17 @@ export function fuse<Inputs extends readonly Tensor[], Result extends Tensor>(
   return Object.assign(run, { explain });
 }
 
-function makePlan(f: (...inputs: Tensor[]) => Tensor, inputs: readonly Tensor[]): Plan {
+function makePlan<Inputs extends readonly Tensor[]>(
+  f: (...inputs: Inputs) => Tensor,
+  inputs: Inputs,
+): Plan {
   if (inputs.length === 0) {
     throw new TypeError(`Cannot ${FUSE} as f must have operands: it has none`);
   }
   const tracer = new Tracer(inputs);
-  const result: unknown = f(...inputs.map((_, index) => tracer.input(index)));
-  // It is refused below.
+  const tracedInputs: readonly Tensor[] = inputs.map((_, index) => tracer.input(index));
+  const result: unknown = f(...tracedInputs as Inputs);
+  // The promise is refused below, so a rejection of it must not be reported as unhandled.
   if (result instanceof Promise) result.catch(() => {});
   const traced = result instanceof Tensor ? tracedOf(result) : undefined;
   const isOperand = traced?.node.kind === "input" && tracer.end === undefined;

@@ -57,19 +57,20 @@ const positionError = (action: string, extent: number) => (value: bigint) =>
       (extent === 0 ? ", and the axis has no elements" : ""),
   );
 
-/**
- * Reads elements of a tensor at positions along an axis.
- *
- * @param shape The shape of the result.
- * @param strides The strides of `x`, with 0 along the positions' axes, and of the positions.
- */
+/** Elements of a tensor at positions along an axis. */
+interface Gather {
+  readonly action: string;
+  readonly x: Tensor;
+  readonly axis: number;
+  readonly indices: Tensor;
+  /** The shape of the result. */
+  readonly shape: Shape;
+  /** The strides of `x`, with 0 along the positions' axes, and of the positions. */
+  readonly strides: readonly (readonly number[])[];
+}
+
 function gather(
-  action: string,
-  x: Tensor,
-  axis: number,
-  indices: Tensor,
-  shape: Shape,
-  strides: readonly (readonly number[])[],
+  { action, x, axis, indices, shape, strides }: Gather,
   options: TensorOptions,
 ): Tensor {
   const context = commonContext(action, [x, indices]);
@@ -100,8 +101,8 @@ function gather(
     body: [
       `  Space<${rank}, 3> space{};`,
       ...lines,
-      `  gather<${isRows}>(space, size, chunk, x, indices, out, stride,`,
-      "                 Positions{extent, faults, operation});",
+      `  index::gather<${isRows}>(space, size, chunk, x, indices, out, stride,`,
+      "                        index::Positions{extent, faults, operation});",
     ].join("\n"),
     size: result.size,
     error: positionError(action, extent),
@@ -151,7 +152,10 @@ function taken(
   const shape = x.shape.toSpliced(at, 1, ...positions.shape);
   const own = x.strides.toSpliced(at, 1, ...positions.shape.map(() => 0));
   const places = shape.map((_, k) => positions.strides[k - at] ?? 0);
-  return gather(action, x, at, positions, shape, [own, places], options);
+  return gather(
+    { action, x, axis: at, indices: positions, shape, strides: [own, places] },
+    options,
+  );
 }
 
 /**
@@ -184,7 +188,8 @@ export function takeAlongAxis<D extends DType>(
   const shape = broadcastShapes(action, others, positions.shape);
   const layout = { shape: others, strides: whole.strides.with(at, 0), offset: whole.offset };
   const strides = [broadcastStrides(layout, shape), broadcastStrides(positions, shape)];
-  return gather(action, whole, at, positions, shape, strides, rest) as Tensor as Tensor<D>;
+  const gathered = { action, x: whole, axis: at, indices: positions, shape, strides };
+  return gather(gathered, rest) as Tensor as Tensor<D>;
 }
 
 /**
@@ -285,8 +290,10 @@ export function scatterAdd<D extends DType>(
     inputs: { keys, order, updates: source } as Record<string, Tensor>,
     results: { out: result },
     numbers: { extent, outer: outer!, count: positions.size, inner: inner! },
-    body: `  scatter_add<${valueType(dtype)}>(outer, count, inner, chunk, keys, order, updates, out,
-      Positions{extent, faults, operation});`,
+    body: `  index::scatter_add<${
+      valueType(dtype)
+    }>(outer, count, inner, chunk, keys, order, updates, out,
+      index::Positions{extent, faults, operation});`,
     size: added.size,
     error: positionError(action, extent),
   }, stream);

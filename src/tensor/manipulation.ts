@@ -79,7 +79,7 @@ function requireEqualShapes(list: readonly Tensor[], action: string, except?: nu
   const [first] = list;
   const other = list.find(({ shape }) =>
     shape.length !== first!.rank ||
-    shape.some((extent, at) => at !== except && extent !== first!.shape[at])
+    shape.some((extent, axis) => axis !== except && extent !== first!.shape[axis])
   );
   if (other === undefined) return;
   const where = except === undefined ? "" : ` but for axis ${except}`;
@@ -157,8 +157,8 @@ export function stack<const T extends readonly AnyTensor[]>(
 ): Tensor<CommonType<T>> {
   const list = requireList(tensors, "stack");
   requireEqualShapes(list, "stack");
-  const { axis: wanted = 0 } = requireOptions(options, ["axis", "stream"], "stack");
-  const axis = requireAxis(wanted, list[0]!.rank + 1, "stack");
+  const { axis: requested = 0 } = requireOptions(options, ["axis", "stream"], "stack");
+  const axis = requireAxis(requested, list[0]!.rank + 1, "stack");
   using scope = new TensorScope();
   const views = list.map((it) => it.expandDims(axis));
   return scope.keep(joined("stack", views, { ...options, axis })) as
@@ -328,12 +328,12 @@ export function pad<D extends DType>(
     );
   }
   for (const width of pairs.flat()) requireInteger(width, "widths", "pad");
-  const shape = whole.shape.map((extent, at) => extent + pairs[at]![0] + pairs[at]![1]);
+  const shape = whole.shape.map((extent, axis) => extent + pairs[axis]![0] + pairs[axis]![1]);
   using scope = new TensorScope();
   const fill = value ?? (x.dtype === "bool" ? false : 0) as ElementOf<D>;
   const result = full(shape, fill, { ...rest, device: whole, dtype: x.dtype });
   const inner = result.slice(
-    whole.shape.map((extent, at) => ({ start: pairs[at]![0], stop: pairs[at]![0] + extent })),
+    whole.shape.map((extent, axis) => ({ start: pairs[axis]![0], stop: pairs[axis]![0] + extent })),
   );
   copyOf(whole, whole.dtype, { ...rest, out: inner as Tensor });
   return scope.keep(result);

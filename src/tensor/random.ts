@@ -158,7 +158,7 @@ export function uniform<D extends DType = "float32">(
   const finish = (value: ExpressionNode, limit?: ExpressionNode) =>
     operationNode("minimum", [castNode(value, dtype), limit!], dtype);
   const numbers = [double(low), double(high - low), { dtype, value: below }];
-  return random(action, "uniform_at", shape, options, finish, numbers);
+  return random(action, "random::uniform_at", shape, options, finish, numbers);
 }
 
 /**
@@ -180,5 +180,8 @@ export function normal<D extends DType = "float32">(
   const dtype = requireNumbers(action, options, { mean, deviation });
   if (deviation < 0) refuseOption(RangeError, action, "deviation", "at least 0", deviation);
   const finish = (value: ExpressionNode) => castNode(value, dtype);
-  return random(action, "normal_at", shape, options, finish, [double(mean), double(deviation)]);
+  return random(action, "random::normal_at", shape, options, finish, [
+    double(mean),
+    double(deviation),
+  ]);
 }

@@ -36,7 +36,7 @@ export interface SortOptions extends TensorOptions {
 
 const SORT_NAMES = ["axis", "descending", "stream"];
 
-/** Elements of a run that the first pass sorts, as `run_length` in `sort.cuh`. */
+/** Elements of a run that the first pass sorts. */
 const RUN = 16;
 /** Elements that a job merges at most in the block form; a CUDA thread merges one run's length. */
 const SEGMENT = 4096;
@@ -109,6 +109,7 @@ function sortRows(
       results: { sorted: to.keys, ...(to.places && { sorted_places: to.places }) },
       numbers: { per_row: perRow, n, segment, width },
       body: [
+        "  using namespace sort;",
         `  const Entries<${isIndexed}, const ${type}> in{keys, ${places}};`,
         `  const Entries<${isIndexed}, ${type}> out{sorted, ${sortedPlaces}};`,
         `  sort_pass<${isDescending}>(size, per_row, chunk, n, segment, width, in, out);`,
@@ -257,7 +258,7 @@ export function searchsorted(
     results: { out: result as Tensor },
     numbers: { n: x1.size },
     body: `  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
-    out[i] = search_sorted<${side === "right"}>(sorted, n, values[i]);
+    out[i] = sort::search_sorted<${side === "right"}>(sorted, n, values[i]);
   });`,
     size: result.size,
   }, stream);
@@ -368,7 +369,7 @@ function scanRows(x: Tensor, dtype: DType, options: TensorOptions): Tensor {
       inputs: { x },
       results: { out: result, sums },
       numbers: { per_row: perRow, length, n, is_last: isLast ? 1 : 0 },
-      body: `  scan_rows<${
+      body: `  sort::scan_rows<${
         valueType(dtype)
       }>(size, per_row, chunk, length, n, is_last != 0, x, out, sums);`,
       size: jobs,

@@ -69,7 +69,7 @@ const MAX_SHOWN_RANGE = 2 ** 20;
 function valuesOf(dtype: DType, elements: unknown): (number | bigint | boolean)[] {
   if (dtype === "bool") return Array.from(elements as Uint8Array, (bit) => bit !== 0);
   if (dtype === "bfloat16" || dtype === "float8_e4m3" || dtype === "float8_e5m2") {
-    return [...widenToFloat32(dtype, elements as never)];
+    return [...widenToFloat32(dtype, elements as Uint8Array | Uint16Array)];
   }
   return Array.from(elements as ArrayLike<number | bigint>);
 }
@@ -214,12 +214,12 @@ export class Tensor<D extends DType = DType> implements Disposable {
     const [first, last] = extentOf(this);
     if (last - first >= MAX_SHOWN_RANGE) return undefined;
     try {
-      // No operation waits to write it, so those that wait need not be compiled first.
-      const read = () => storage.readSync(first, last + 1 - first);
-      const values = valuesOf(this.dtype, storage.work.order.aside(read));
-      return arrayText(this.dtype, this.shape, positionsOf(this).map((at) => values[at - first]!));
+      // No operation waits to write this memory, so waiting operations need not be compiled first.
+      const memory = storage.work.order.aside(() => storage.readSync(first, last + 1 - first));
+      const values = valuesOf(this.dtype, memory);
+      return arrayText(this.dtype, this.shape, positionsOf(this).map((it) => values[it - first]!));
     } catch {
-      return undefined; // earlier work failed; console.log() must not throw
+      return undefined; // Earlier work failed, and console.log() must not throw.
     }
   }
 
@@ -359,7 +359,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 
   /**
-   * The same elements in another shape: a view where possible, else a dense copy.
+   * A tensor of these elements in another shape: a view where possible, else a dense copy.
    *
    * @param shape The extents; one of them may be -1.
    * @throws {RangeError} If the number of elements differs.
@@ -392,7 +392,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
         `Cannot ${action} as the extent of axis ${wide} must be 1: it is ${this.shape[wide]}`,
       );
     }
-    const isKept = (_: number, at: number) => !(named.includes(at) && this.shape[at] === 1);
+    const isKept = (_: number, axis: number) => !(named.includes(axis) && this.shape[axis] === 1);
     const [shape, strides] = [this.shape.filter(isKept), this.strides.filter(isKept)];
     return this.#view({ shape, strides, offset: this.offset }, this.dtype);
   }
@@ -425,7 +425,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
   /** A view with the elements along axes in reverse order; along all axes by default. */
   flip(axis?: number | readonly number[]): Tensor<D> {
     const axes = requireAxes(axis, this.rank, "flip a tensor");
-    return this.slice(this.shape.map((_, at) => axes.includes(at) ? { step: -1 } : {}));
+    return this.slice(this.shape.map((_, axis) => axes.includes(axis) ? { step: -1 } : {}));
   }
 
   /**
@@ -454,10 +454,10 @@ export class Tensor<D extends DType = DType> implements Disposable {
   /** The elements as nested arrays. */
   async toNested(): Promise<Nested<ElementValue<D>>> {
     const values = await this.#values();
-    let at = 0;
+    let index = 0;
     const build = (axis: number): Nested<unknown> =>
       axis === this.rank
-        ? values[at++]
+        ? values[index++]
         : Array.from({ length: this.shape[axis]! }, () => build(axis + 1));
     return build(0) as Nested<ElementValue<D>>;
   }
@@ -493,7 +493,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return operations.abs<D>(this);
   }
 
-  /** X²: `square(this)`. */
+  /** x²: `square(this)`. */
   square(): Tensor<D> {
     return operations.square<D>(this);
   }
@@ -508,7 +508,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return operations.sqrt<D>(this);
   }
 
-  /** E to the power of x: `exp(this)`. */
+  /** e to the power of x: `exp(this)`. */
   exp(): Tensor<FloatResult<D>> {
     return operations.exp<D>(this);
   }
@@ -543,17 +543,17 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return operations.round<D>(this);
   }
 
-  /** Max(x, 0): `relu(this)`. */
+  /** max(x, 0): `relu(this)`. */
   relu(): Tensor<D> {
     return operations.relu<D>(this);
   }
 
-  /** X · Φ(x), by the error function: `gelu(this)`. */
+  /** x · Φ(x), by the error function: `gelu(this)`. */
   gelu(): Tensor<FloatResult<D>> {
     return operations.gelu<D>(this);
   }
 
-  /** X · sigmoid(x): `silu(this)`. */
+  /** x · sigmoid(x): `silu(this)`. */
   silu(): Tensor<FloatResult<D>> {
     return operations.silu<D>(this);
   }

@@ -35,19 +35,26 @@ const CONSTANTS = {
 /** The template of all kernels here. */
 const TEMPLATE = { template: ternaryTemplate, constants: CONSTANTS };
 
+/** A kernel over the bytes of each section. */
+interface ByteKernel {
+  readonly action: string;
+  readonly inputs: { readonly scales: Tensor } & Readonly<Record<string, Tensor>>;
+  readonly results: Readonly<Record<string, Tensor>>;
+  /** The C++ statement for a byte. */
+  readonly text: (codec: Section["codec"]) => string;
+  /** The error for a value that the kernel reported. */
+  readonly error: (value: bigint) => Error;
+}
+
 /** Runs a kernel over the bytes of each section. */
 function eachByte(
-  call: string,
   layout: Layout,
-  inputs: Readonly<Record<string, Tensor>>,
-  results: Readonly<Record<string, Tensor>>,
-  text: (codec: Section["codec"]) => string,
-  error: (value: bigint) => Error,
+  { action, inputs, results, text, error }: ByteKernel,
   stream: Stream,
 ): void {
   const { columns, bias } = layout;
   const rounding = ROUNDINGS.indexOf(layout.rounding);
-  const { size } = inputs.scales!;
+  const { size } = inputs.scales;
   for (const section of layout.sections) {
     const { digits, codec, byte, sign, column, slots, rowStep, columnStep } = section;
     const count = digits.reduce((product, { extent }) => product * extent, 1);
@@ -62,7 +69,7 @@ function eachByte(
       `place.take(${["extent", "byte", "row", "column", "sign"].map((name) => name + k)});`
     );
     runTemplate({
-      action: call,
+      action,
       ...TEMPLATE,
       inputs,
       results,
@@ -189,15 +196,14 @@ export function encodeTensor(
     ? derivedScales(source, layout, action, stream)
     : dense(given, { stream });
   const bytes = full([layout.bytes], 0, { device: x, dtype: "uint8", stream });
-  eachByte(
-    "ternary encode",
-    layout,
-    { x: source, scales },
-    { bytes: bytes as Tensor },
-    (codec) => `encode_byte<Codec::${codec}>(matrix, place, x, scales, bytes, rounding);`,
-    (value) => value < 0n ? scaleError(action, -1n - value) : elementError(action, value, rounding),
-    stream,
-  );
+  eachByte(layout, {
+    action: "ternary encode",
+    inputs: { x: source, scales },
+    results: { bytes: bytes as Tensor },
+    text: (codec) => `encode_byte<Codec::${codec}>(matrix, place, x, scales, bytes, rounding);`,
+    error: (value) =>
+      value < 0n ? scaleError(action, -1n - value) : elementError(action, value, rounding),
+  }, stream);
   if (stored !== undefined && scales.size > 0) {
     using narrow = copyOf(scales, stored.dtype, { stream });
     copyScales(layout, bytes as Tensor, narrow, false, stream);
@@ -230,16 +236,14 @@ export function decodeTensor<D extends DType>(
     ? dense(ownScales!, { stream })
     : copyOf(stored, "float32", { stream });
   const out = newTensor(context, dtype, layout.shape, stream);
-  eachByte(
-    "ternary decode",
-    layout,
-    { bytes, scales },
-    { out: out as Tensor },
-    (codec) => `decode_byte<Codec::${codec}>(matrix, place, bytes, scales, out);`,
-    (value) =>
+  eachByte(layout, {
+    action: "ternary decode",
+    inputs: { bytes, scales },
+    results: { out: out as Tensor },
+    text: (codec) => `decode_byte<Codec::${codec}>(matrix, place, bytes, scales, out);`,
+    error: (value) =>
       value < 0n ? scaleError(action, -1n - value) : byteError(action, layout.format, value),
-    stream,
-  );
+  }, stream);
   if (bytes !== given) bytes.dispose();
   stored?.dispose();
   if (scales !== ownScales) scales.dispose();

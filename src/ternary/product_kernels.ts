@@ -10,7 +10,7 @@ import { cTypeOf } from "../memory/dtype.ts";
 import type { Stream } from "../stream/stream.ts";
 import { callKernel, type KernelCode, type LaunchSize } from "../tensor/kit/kernel_call.ts";
 import { multiplyText } from "../tensor/matmul/mma_variant.ts";
-import { tileOf } from "../tensor/matmul/own_variants.ts";
+import { BYTE_TILE_CONSTANTS, tileOf } from "../tensor/matmul/own_variants.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { ternaryMatmulTemplate, ternaryMmaTemplate } from "./kernel_templates.ts";
 
@@ -216,6 +216,7 @@ export function planLoops({ context, m, n, depth }: ProductShape, vectors: Vecto
     code: {
       template: ternaryMatmulTemplate,
       vectors,
+      constants: BYTE_TILE_CONSTANTS,
       body: `
   const i64 down = (m + rows - 1) / rows;
   const i64 top = blockIdx.x % down * rows;
@@ -288,7 +289,7 @@ export function multiplyTernary(
     },
     code: () => ({
       ...code,
-      constants: TERNARY_CONSTANTS,
+      constants: { ...TERNARY_CONSTANTS, ...code.constants },
       body: [
         "  using namespace ternary_matmul;",
         ...Object.keys(inputsOf(operands)).map((name) => `  ${name} += ${name}_offset;`),

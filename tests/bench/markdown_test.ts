@@ -46,6 +46,16 @@ const MEASURE: MeasureFindings = {
       reached: true,
     }],
   },
+  speeds: [
+    {
+      name: "g: sum",
+      ours: 65e3,
+      peer: { name: "CuPy", nanoseconds: 67e3 },
+      limit: 56e3,
+      goal: 67e3,
+    },
+    { name: "g: tea", ours: null, peer: null, limit: null, goal: null },
+  ],
   traces: [
     { trace: "load", policy: "pytorch", version: "2.11", real: 1024, model: 512, same: false },
   ],
@@ -95,6 +105,8 @@ Deno.test("formatGpuReport() writes facts, steps, figures, goals and other libra
     "| PyTorch 2.11.0, beside copy | 250 µs |",
     "| g: copy | 125 µs | 2.00 × |",
     "| allocate and free 4 KiB | at most 60.0 ns | 50.0 ns | reached |",
+    "| g: sum | 65.0 µs | 67.0 µs CuPy | 56.0 µs | 67.0 µs | reached |",
+    "| g: tea | not run |  |  |  |  |",
     "| load | pytorch | 2.11 | 1024 | 512 | **different** |",
   ];
   for (const line of lines) assertStringIncludes(page, line);

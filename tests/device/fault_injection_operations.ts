@@ -5,6 +5,8 @@
  */
 
 import { bestDevice, type Device, listDevices, openDevice, Stream } from "../../mod.ts";
+import { RING_BYTES } from "../../src/memory/download_ring.ts";
+import { asDiscrete } from "../support/discrete_device.ts";
 import { type Fixture, keepBusy, type Operation } from "./fault_injection_fixture.ts";
 
 /** Opens the device again, without prepared resources. */
@@ -40,6 +42,11 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     const { x, stream } = fixture;
     keepBusy(fixture);
     await x.copyTo(new Float32Array(1000), { stream });
+  },
+  "buffer.toArray in pieces": async ({ device, stream }, stack) => {
+    stack.use(asDiscrete(device));
+    const large = stack.use(device.allocate("uint8", RING_BYTES + 1, { stream }));
+    await large.toArray({ stream });
   },
   "buffer.copyToSync": ({ x, stream }) => x.copyToSync(new Float32Array(1000), { stream }),
   "pinned.copyTo": ({ device, x, stream }, stack) => {

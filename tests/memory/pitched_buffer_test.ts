@@ -8,7 +8,7 @@ import {
   PitchedBuffer,
 } from "../../mod.ts";
 import { createTypedArray } from "../../src/memory/dtype.ts";
-import { MAX_SLAB_BYTES, slabPieces } from "../../src/memory/staging.ts";
+import { piecesOf } from "../../src/memory/device_range.ts";
 import { device } from "../support/device.ts";
 import { runFile } from "../support/subprocess.ts";
 
@@ -68,16 +68,20 @@ Deno.test("PitchedBuffer copies arrays that exceed the staging memory", async ()
   assertEquals(row.subarray(0, columns), array.subarray(-columns));
 });
 
-Deno.test("slabPieces() divides at whole rows when rows are given", () => {
-  const width = 1_000_003;
-  const bytes = 9000 * width;
-  const pieces = [...slabPieces(bytes, width)];
-  assertEquals(pieces.length, 3);
-  assert(pieces.every((piece) => piece.offset % width === 0 && piece.bytes <= MAX_SLAB_BYTES));
-  assertEquals(
-    pieces.reduce((end, { offset, bytes }) => end === offset ? end + bytes : NaN, 0),
-    bytes,
-  );
+Deno.test("piecesOf() divides at whole rows when the range has rows", () => {
+  const rows = { pitch: 1_000_448, width: 1_000_003, height: 9000 };
+  const range = { context: device.context, address: 256, byteLength: 9000 * rows.width, rows };
+  let end = 0;
+  for (const { range: piece, offset } of piecesOf(range, 2 ** 32)) {
+    assertEquals(offset, end);
+    assertEquals(piece.byteLength, piece.rows!.height * rows.width);
+    assert(piece.byteLength <= 2 ** 32);
+    assertEquals(piece.address, 256 + offset / rows.width * rows.pitch);
+    end += piece.byteLength;
+  }
+  assertEquals(end, range.byteLength);
+  const long = [...piecesOf(range, 1000)];
+  assert(long.length === 9000 && long.every((piece) => piece.range.byteLength === rows.width));
 });
 
 Deno.test("PitchedBuffer.copyFrom() copies between pitches, dense buffers and tiles", async () => {

@@ -105,6 +105,21 @@ void check_reductions() {
   }
 }
 
+// Launches either kernel for the histogram of elements that are not aligned.
+template <typename T>
+void launch_histogram(bool shared, Geometry geometry, const DeviceArray<T>& elements, size_t n,
+                      const DeviceArray<unsigned int>& counts, unsigned int bins, double low,
+                      double high, unsigned int copies = 2) {
+  const auto count = static_cast<unsigned long long>(n);
+  if (shared) {
+    launch(name_of<T>("histogram_shared"), geometry, bins * copies * 4, elements.data(),
+           counts.data(), bins, copies, low, high, count);
+  } else {
+    launch(name_of<T>("histogram_global"), geometry, 0, elements.data(), counts.data(), bins, low,
+           high, count);
+  }
+}
+
 template <typename T>
 void check_histograms() {
   Check check(name_of<T>("histogram") + " adds exact counts for every geometry");
@@ -117,16 +132,66 @@ void check_histograms() {
         ++expected[static_cast<size_t>(std::min(to_double(element) * bins / 90, bins - 1.0))];
       }
     }
-    for (const char* kernel : {"histogram_shared", "histogram_global"}) {
-      const size_t shared = kernel == std::string("histogram_shared") ? bins * 4 : 0;
+    for (const bool shared : {true, false}) {
       for (const Geometry geometry : geometries) {
         const DeviceArray<T> elements(x, 1);
         const DeviceArray<unsigned int> counts(std::vector<unsigned int>(bins, 5));
-        launch(name_of<T>(kernel), geometry, shared, elements.data(), counts.data(), bins, 0.0,
-               90.0, static_cast<unsigned long long>(n));
+        launch_histogram(shared, geometry, elements, n, counts, bins, 0, 90, geometry.grid % 3 + 1);
         check.that(counts.read() == expected && counts.guards_intact(),
-                   "%s, n %zu, grid %u, block %u", kernel, n, geometry.grid, geometry.block);
+                   "%s, n %zu, grid %u, block %u", shared ? "shared" : "global", n, geometry.grid,
+                   geometry.block);
       }
+    }
+  }
+}
+
+struct Range {
+  double low;
+  double high;
+  unsigned int bins;
+};
+
+// Ranges that float holds well, badly and not at all, and more bins than it can tell apart.
+constexpr Range ranges[] = {
+    {-1, 1, 64},       {0, 1, 1},          {0.1, 0.7, 7},     {1e6, 1e6 + 1, 64},
+    {-3, 1e9, 1000},   {1 / 3.0, 1e3, 4093}, {5e-45, 1e-38, 3}, {-3e38, 3e38, 11},
+    {-1e300, 1e300, 9}, {1e-3, 1.001e-3, 50}, {100, 200, 10000}, {-65504, 65504, 255},
+};
+
+// The formula of histogram.cuh in double, where the kernel estimates the bins of floats.
+template <typename T>
+void check_bin_edges() {
+  Check check(name_of<T>("histogram") + " counts as in double, at all edges of bins");
+  for (const Range& range : ranges) {
+    const double scale = range.bins / (range.high - range.low);
+    std::vector<T> x;
+    for (unsigned int edge = 0; edge <= range.bins; ++edge) {
+      const double value = range.low + edge / scale;
+      for (const float from : {-INFINITY, INFINITY}) {
+        float near = static_cast<float>(value);
+        for (int step = 0; step < 3; ++step, near = std::nextafter(near, from)) {
+          x.push_back(from_double<T>(near));
+        }
+      }
+    }
+    for (const double value : {0.0, -0.0, 1e-45, 3e38, -3e38, 8388607.5, double(INFINITY),
+                               -double(INFINITY), double(NAN)}) {
+      x.push_back(from_double<T>(value));
+    }
+    std::vector<unsigned int> expected(range.bins);
+    for (const T element : x) {
+      const double value = to_double(element);
+      if (!(value >= range.low && value <= range.high)) continue;
+      const double product = (value - range.low) * scale;
+      ++expected[product < range.bins ? static_cast<size_t>(product) : range.bins - 1];
+    }
+    const DeviceArray<T> elements(x, 1);
+    for (const bool shared : {true, false}) {
+      const DeviceArray<unsigned int> counts{std::vector<unsigned int>(range.bins)};
+      launch_histogram(shared, {3, 96}, elements, x.size(), counts, range.bins, range.low,
+                       range.high, 1);
+      check.that(counts.read() == expected, "%u bins of %g to %g", range.bins, range.low,
+                 range.high);
     }
   }
 }
@@ -138,6 +203,7 @@ void test_reductions() {
     check_reductions<decltype(zero)>();
     check_histograms<decltype(zero)>();
   });
+  for_each_floating_type([](auto zero) { check_bin_edges<decltype(zero)>(); });
 }
 
 }  // namespace kernels_test

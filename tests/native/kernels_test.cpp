@@ -29,8 +29,8 @@ void test_declarations() {
       "fill_uint8(unsigned char*,unsigned char,unsigned long long)",
       "histogram_global_int8(const signed char*,unsigned int*,unsigned int,double,double,"
       "unsigned long long)",
-      "histogram_shared_float32(const float*,unsigned int*,unsigned int,double,double,"
-      "unsigned long long)",
+      "histogram_shared_float32(const float*,unsigned int*,unsigned int,unsigned int,double,"
+      "double,unsigned long long)",
       "max_partial_uint8(const unsigned char*,unsigned char*,unsigned long long)",
       "mean_final_float16(const long long*,unsigned int,double,half*)",
       "min_partial_int64(const long long*,long long*,unsigned long long)",

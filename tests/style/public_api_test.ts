@@ -62,3 +62,20 @@ Deno.test("No member is marked @internal, and no example imports an internal fil
     });
   assertEquals(problems, []);
 });
+
+/** A tag after other text in its line, which is no tag; or a formula with a capital letter. */
+const MALFORMED =
+  /^ *\/?\*\*? (?!@).*\S @(?:category|param|returns|throws|example)\b|^ *\/?\*\*? (?:[B-Z](?: [·^]|[²ʸˣ])|E to the power|(?:Log|Max|Min|Exp)\()/gm;
+
+Deno.test("Tags begin lines of documentation, and formulas keep their small letters", () => {
+  for (const text of ["/** Adds. @category Sums */", " * X · Φ(x)", "/** Log(x) */", " * X²."]) {
+    assertEquals(text.match(MALFORMED)?.length, 1, text);
+  }
+  for (const text of ["/** @category Sums */", " * x · Φ(x)", " * X is a matrix.", " * Maximum"]) {
+    assertEquals(text.match(MALFORMED), null, text);
+  }
+  const problems = ["mod.ts", "build.ts", ...filesBelow("src/")]
+    .filter((file) => file.endsWith(".ts"))
+    .flatMap((file) => (textOf(file).match(MALFORMED) ?? []).map((line) => `${file}: ${line}`));
+  assertEquals(problems, []);
+});

@@ -88,6 +88,40 @@ Deno.test("attention() on tensor cores takes heads of every size in both types",
   }));
 });
 
+Deno.test("attention() on tensor cores takes 128 rows at once when there are many tiles", async () => {
+  // All heads have the same operands. The first tile of keys is whole for all rows, and the last ones
+  // are not.
+  const heads = 264;
+  for (const [size, dtype] of [[64, "float16"], [128, "bfloat16"]] as const) {
+    const extents: Extents = [1, 1, 1, 65, 193, size];
+    const grids = operands(extents);
+    const wanted = reference(...grids, near(extents, Infinity, 0));
+    const [q, k, v] = grids.map((it) => {
+      const [, , rows, width] = it.shape as [number, number, number, number];
+      return it.tensor(dtype, on).broadcastTo([1, heads, rows, width]) as Tensor<Narrow>;
+    });
+    const options = { causal: true, logSumExp: true, variant: "mma" } as const;
+    assertEquals(explainAttention(q!, k!, v!, options).launch, { grid: heads, block: 128 });
+    const { output, logSumExp } = attention(q!, k!, v!, options);
+    const last = { start: heads - 1 };
+    await expectClose(output.slice([{}, last]) as Tensor, wanted.output, dtype, BOUNDS[dtype]);
+    await expectClose(logSumExp.slice([{}, last]) as Tensor, wanted.sums, `sums of ${dtype}`);
+  }
+});
+
+Deno.test("attention() on tensor cores takes scales that are negative or 0", async () => {
+  const extents: Extents = [1, 1, 1, 33, 131, 32];
+  const [q, k, v] = operands(extents).map((it) => it.tensor("float16", on));
+  const grids = operands(extents);
+  for (const scale of [-0.25, 0]) {
+    const all = { scale, causal: true, logSumExp: true, variant: "mma" } as const;
+    const { output } = attention(q!, k!, v!, all);
+    const queries = grids[0].map((it) => it * scale * Math.sqrt(32));
+    const wanted = reference(queries, grids[1], grids[2], near(extents, Infinity, 0));
+    await expectClose(output as Tensor, wanted.output, `scale ${scale}`, BOUNDS.float16);
+  }
+});
+
 Deno.test("attention() on tensor cores takes masks, and gives zeros for hidden rows", async () => {
   const extents: Extents = [1, 2, 1, 70, 200, 32];
   const flags = Grid.of([70, 200], ([i, j]) => i === 3 || (i! * 7 + j! * 5) % 3 === 0 ? 0 : 1);

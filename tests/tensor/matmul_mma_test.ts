@@ -196,7 +196,7 @@ Deno.test("matmul() on tensor cores reads 16 bytes at once only of rows that beg
         const x = rows.slice([{}, { start, stop: start + 64 }]);
         matmul(x, x.transpose(), { variant: "mma" });
       });
-      const lies = /Lie::(\w+), Lie::(\w+)/.exec(launch!.text.body)!.slice(1);
+      const lies = /Layout::(\w+), Layout::(\w+)/.exec(launch!.text.body)!.slice(1);
       const isAligned = 2 * start % 16 === 0 && 2 * width % 16 === 0;
       const wanted = isAligned ? ["along", "along"] : ["any", "any"];
       assertEquals(lies, wanted, `rows of ${width} from ${start}`);

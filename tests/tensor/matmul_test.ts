@@ -12,6 +12,7 @@ import {
   zeros,
 } from "../../src/device/tensor.ts";
 import { storageOf } from "../../src/tensor/tensor.ts";
+import type { DType } from "../../mod.ts";
 import { device } from "../support/device.ts";
 import { expect, forms, Grid, read } from "../support/tensor_forms.ts";
 
@@ -200,6 +201,77 @@ Deno.test("matmul() adds the bias and the residual of each row to the product wi
     expect(matmul(a, ones.squeeze(1), { bias: it.squeeze(1) as Tensor }), vector, "bias"),
   ]);
   await Promise.all(checks);
+});
+
+Deno.test("matmul() of few rows by CUDA threads is exact around parts, packets and blocks", async () => {
+  const on = forms.get("threads")!;
+  const integers = (shape: readonly number[], shift: number) =>
+    Grid.mixed(shape).map((it) => it - shift);
+  const pending: Promise<void>[] = [];
+  const shapes = [[1, 40, 4096], [1, 36, 4097], [1, 33, 513], [1, 20, 9000], [1, 8, 0]];
+  const several = [[9, 17, 67], [16, 24, 4104]];
+  const types = { float32: "float32", float16: "float32", int8: "int32" } as const;
+  for (const [m, n, k] of [...shapes, ...several] as [number, number, number][]) {
+    const [a, b] = [integers([m, k], 3), integers([k, n], 2)];
+    const wanted = product(a, b);
+    const flipped = Grid.of([n, k], ([j, l]) => b.at([l!, j!]));
+    for (const [type, sums] of Object.entries(types) as [keyof typeof types, DType][]) {
+      // Each instance is compiled; the other types differ by the elements of a packet.
+      if (type === "float16" && k !== 4104) continue;
+      if (type === "int8" && k !== 4096) continue;
+      const options = { dtype: sums, variant: m === 1 ? "vector" : "rows" } as MatmulOptions;
+      const x = a.tensor(type, on), y = b.tensor(type, on);
+      const columns = flipped.tensor(type, on).transpose();
+      const text = `${type} ${[m, n, k]}`;
+      pending.push(
+        expect(matmul(x, y, options), wanted, text),
+        expect(matmul(x, columns, options), wanted, `${text} columns`),
+      );
+      if (type !== "float32") continue;
+      const turned = matmul(y.transpose(), x.transpose(), options).transpose();
+      pending.push(expect(turned, wanted, `${text} as columns`));
+    }
+  }
+  await Promise.all(pending);
+});
+
+Deno.test("matmul() of few rows by CUDA threads finishes sums of parts, in batches and views", async () => {
+  const on = forms.get("threads")!;
+  const [m, n, k] = [1, 12, 8200];
+  const [a, b] = [Grid.mixed([2, m, k]), Grid.mixed([2, k, n + 5]).map((it) => it - 3)];
+  const y = b.tensor("float32", on);
+  const options: MatmulOptions = {
+    scale: 0.5,
+    bias: Grid.mixed([n]).tensor("float32", on),
+    activation: "relu",
+    variant: "vector",
+  };
+  const bias = Grid.mixed([n]);
+  for (const start of [0, 4, 5]) {
+    const view = y.slice([{}, {}, { start, stop: start + n }]);
+    const wanted = Grid.of([2, m, n], ([batch, i, j]) => {
+      let sum = 0;
+      for (let l = 0; l < k; l++) sum += a.at([batch!, i!, l]) * b.at([batch!, l, j! + start]);
+      return Math.max(0, 0.5 * sum + bias.at([j!]));
+    });
+    await expect(matmul(a.tensor("float32", on), view, options), wanted, `from ${start}`);
+  }
+});
+
+Deno.test("matmul() of few rows by CUDA threads has the same bits for each row and column", async () => {
+  const on = forms.get("threads")!;
+  for (const isTransposed of [false, true]) {
+    const a = fractions([16, 4500]).tensor("float32", on);
+    const b = isTransposed
+      ? fractions([24, 4500]).tensor("float32", on).transpose()
+      : fractions([4500, 24]).tensor("float32", on);
+    const whole = await read(matmul(a, b, { variant: "rows" }));
+    const row = matmul(a.slice([{ start: 10, stop: 11 }]), b, { variant: "vector" });
+    assertEquals((await read(row)).values, whole.values.slice(240, 264));
+    const columns = b.slice([{}, { start: 4, stop: 8 }]);
+    const part = await read(matmul(a.slice([{ start: 10, stop: 11 }]), columns));
+    assertEquals(part.values, whole.values.slice(244, 248));
+  }
 });
 
 /** A variant of this package: cuBLASLt has algorithms for shapes, and no launch to tell. */

@@ -47,7 +47,7 @@ Deno.test("The generator has the published vectors of Philox4x32-10", async () =
     template: templates.random,
     dtypes: new Set<never>(),
     parameters: ["const unsigned int* in", "unsigned int* out"],
-    body: `const Words words = philox({in[0], in[1], in[2], in[3]}, in[4], in[5]);
+    body: `const random::Words words = random::philox({in[0], in[1], in[2], in[3]}, in[4], in[5]);
       out[0] = words.x; out[1] = words.y; out[2] = words.z; out[3] = words.w;`,
   } as const;
   using module = await device.compile(sourceOf(text, "threads"));

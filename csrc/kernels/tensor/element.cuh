@@ -11,7 +11,8 @@
  * the same reason. Integer arithmetic wraps.
  *
  * GS_BLOCK_FORM selects the block form: one thread runs a block as a loop, which a C++ compiler
- * vectorises. Otherwise a block has CUDA threads.
+ * vectorises; headers that end in _loops have its functions. Otherwise a block has CUDA threads, and
+ * headers that end in _threads have the same functions.
  */
 #pragma once
 
@@ -25,13 +26,15 @@
 #include <cuda_fp8.h>
 #endif
 
+#include "kernels/tensor/vectors.cuh"
+
 // Generated kernels name more than each of them uses (177), and functions for all element types
 // compare unsigned integers with 0 (186). Other warnings of NVRTC are mistakes.
 #if defined(__CUDACC_RTC__)
 #pragma nv_diag_suppress 177, 186
 #endif
 
-// The block form has LOOP_FLAGS of src/ffi/build/vector_sets.ts.
+// Products are not contracted. The compiler's options say so for the block form.
 #if defined(__CUDASIM__) && defined(__clang__)
 #pragma clang fp contract(off)
 #elif defined(__CUDASIM__) && !defined(GS_BLOCK_FORM)
@@ -46,75 +49,10 @@
 #define GS_SEPARATE __attribute__((noinline))
 #endif
 
-// GS_INDEPENDENT before a loop whose iterations touch different elements.
-#if defined(GS_BLOCK_FORM) && defined(__clang__)
-#define GS_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(GS_BLOCK_FORM)
-#define GS_INDEPENDENT _Pragma("GCC ivdep")
-#else
-#define GS_INDEPENDENT
-#endif
-
-// GS_VECTOR_FUNCTION before a kernel declares gs_name() and gs_namef(), which a loop calls for
-// four or eight elements at once: functions of libmvec, of at most 4 ULP (glibc manual, "Errors in
-// Math Functions"). A lone element takes the same function with all lanes equal, because a result
-// must not depend on the place of an element in a loop. Elsewhere these are the C library's.
-#if defined(GS_BLOCK_FORM) && defined(__x86_64__) && defined(__AVX2__) && defined(__GLIBC__) && \
-    !defined(__clang__)
-#if __GLIBC_PREREQ(2, 35)
-#define GS_HAS_VECTOR_FUNCTIONS 1
-#endif
-#endif
-
-#if defined(GS_HAS_VECTOR_FUNCTIONS)
-typedef float gs_float4 __attribute__((vector_size(16)));
-typedef float gs_float8 __attribute__((vector_size(32)));
-typedef double gs_double2 __attribute__((vector_size(16)));
-typedef double gs_double4 __attribute__((vector_size(32)));
-#if defined(__AVX512F__)
-typedef float gs_float16 __attribute__((vector_size(64)));
-typedef double gs_double8 __attribute__((vector_size(64)));
-// Of two halves: the bits do not depend on the processor.
-#define GS_WIDE_VARIANT(most, many, wide, lanes, name, symbol)                           \
-  extern "C" __attribute__((weak)) most _ZGVeN##wide##v_##symbol(most x) noexcept {     \
-    many halves[2];                                                                     \
-    __builtin_memcpy(halves, &x, sizeof x);                                             \
-    for (many& half : halves) half = _ZGVdN##lanes##v_##name(half);                     \
-    __builtin_memcpy(&x, halves, sizeof x);                                             \
-    return x;                                                                           \
-  }
-#else
-#define GS_WIDE_VARIANT(most, many, wide, lanes, name, symbol)
-#endif
-
-// The variants have the names of the x86-64 vector function ABI. A C++ function gs_name() is
-// declared and its symbol defined as a C function, because a defined function would be inlined, and
-// its calls in loops then have no variants.
-#define GS_VARIANTS(type, few, many, lanes, half, name, symbol)                         \
-  extern "C" many _ZGVdN##lanes##v_##name(many) noexcept;                               \
-  extern "C" __attribute__((weak)) many _ZGVdN##lanes##v_##symbol(many x) noexcept {    \
-    return _ZGVdN##lanes##v_##name(x);                                                  \
-  }                                                                                     \
-  extern "C" __attribute__((weak)) few _ZGVbN##half##v_##symbol(few x) noexcept {       \
-    many wide = {};                                                                     \
-    for (int i = 0; i < half; ++i) wide[i] = wide[i + half] = x[i];                     \
-    const many result = _ZGVdN##lanes##v_##name(wide);                                  \
-    few low = {};                                                                       \
-    for (int i = 0; i < half; ++i) low[i] = result[i];                                  \
-    return low;                                                                         \
-  }                                                                                     \
-  extern "C" __attribute__((weak)) type symbol(type x) noexcept {                       \
-    return _ZGVdN##lanes##v_##name(many{} + x)[0];                                      \
-  }                                                                                     \
-  __attribute__((const, simd("notinbranch"))) type gs_##name(type) noexcept;
-// length: of the name gs_name, which is a part of the symbol; next: one more.
-#define GS_VECTOR_FUNCTION(name, length, next)                                           \
-  GS_VARIANTS(float, gs_float4, gs_float8, 8, 4, name##f, _Z##next##gs_##name##ff)       \
-  GS_WIDE_VARIANT(gs_float16, gs_float8, 16, 8, name##f, _Z##next##gs_##name##ff)        \
-  GS_VARIANTS(double, gs_double2, gs_double4, 4, 2, name, _Z##length##gs_##name##d)      \
-  GS_WIDE_VARIANT(gs_double8, gs_double4, 8, 4, name, _Z##length##gs_##name##d)
-#else
-#define GS_VECTOR_FUNCTION(name, length, next)                                             \
+// GS_VECTOR_FUNCTION before a kernel declares gs_name() and gs_namef(), of which vectors.cuh may
+// have variants for vectors.
+#if !defined(GS_VECTOR_FUNCTION)
+#define GS_VECTOR_FUNCTION(name, length, next)                                  \
   __device__ __forceinline__ float gs_##name##f(float x) { return name##f(x); } \
   __device__ __forceinline__ double gs_##name(double x) { return name(x); }
 #endif
@@ -157,69 +95,6 @@ __device__ __forceinline__ __nv_bfloat16 store<__nv_bfloat16, float>(float value
 #if defined(GS_USES_FLOAT8)
 __device__ __forceinline__ float load(__nv_fp8_e4m3 element) { return static_cast<float>(element); }
 __device__ __forceinline__ float load(__nv_fp8_e5m2 element) { return static_cast<float>(element); }
-#endif
-
-#if defined(GS_BLOCK_FORM)
-// Arithmetic only, so that every compiler vectorises it, and elements beside and inside of a vector
-// have the same bits.
-__device__ __forceinline__ float multiply_add(float x, float y, float z) {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-  return __builtin_fmaf(x, y, z);
-#else
-  return x * y + z;
-#endif
-}
-__device__ __forceinline__ float float_of(unsigned int bits) {
-  float value;
-  __builtin_memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-// x = n ln 2 + r with |r| <= ln 2 / 2, and (exp(r) - 1 - r) / r^2 by a minimax polynomial.
-// The lowest bits are n + bias.
-struct ReducedExponent {
-  unsigned int bits;
-  float r;
-  float rest;
-};
-__device__ __forceinline__ ReducedExponent reduce_exponent(float x, float bias) {
-  // The addend leaves the nearest integer in the lowest bits.
-  const float addend = 12582912.0f + bias;
-  const float shifted = multiply_add(x, 1.44269504f, addend);
-  const float n = shifted - addend;
-  float r = multiply_add(n, -0.693145752f, x);
-  r = multiply_add(n, -1.42860677e-6f, r);
-  float rest = 0.00138377f;
-  rest = multiply_add(rest, r, 0.00837312f);
-  rest = multiply_add(rest, r, 0.04166852f);
-  rest = multiply_add(rest, r, 0.16666464f);
-  rest = multiply_add(rest, r, 0.49999994f);
-  unsigned int bits;
-  __builtin_memcpy(&bits, &shifted, sizeof bits);
-  return {bits, r, rest};
-}
-
-// At most 1 ULP from the true value. Two factors, as 2^n may lie outside of the normal numbers: the
-// exponents of both, with their biases, add up to n + 254.
-__device__ __forceinline__ float exponential(float x) {
-  const float low = x < -104.0f ? -104.0f : x;
-  const ReducedExponent e = reduce_exponent(low > 89.0f ? 89.0f : low, 254.0f);
-  const float fraction = multiply_add(multiply_add(e.rest, e.r, 1.0f), e.r, 1.0f);
-  const unsigned int half = e.bits << 22 & 0xff800000u;
-  return fraction * float_of(half) * float_of((e.bits << 23) - half);
-}
-
-// At most 3 ULP: (exp(2|x|) - 1) / (exp(2|x|) + 1), which is 1 beyond 9.1.
-__device__ __forceinline__ float hyperbolic_tangent(float x) {
-  const float size = fabsf(x);
-  const ReducedExponent e = reduce_exponent(2.0f * (size > 9.1f ? 9.1f : size), 127.0f);
-  const float power = float_of(e.bits << 23);
-  const float above = multiply_add(multiply_add(e.rest * e.r, e.r, e.r), power, power - 1.0f);
-  return copysignf(above / (above + 2.0f), x);
-}
-#else
-__device__ __forceinline__ float exponential(float x) { return expf(x); }
-__device__ __forceinline__ float hyperbolic_tangent(float x) { return tanhf(x); }
 #endif
 
 // The value after rounding to an element type.
@@ -363,3 +238,6 @@ __device__ __forceinline__ void report(i64* faults, i64 operation, i64 value) {
 }
 
 }  // namespace gridstride::tensor
+
+#include "kernels/tensor/element_loops.cuh"
+#include "kernels/tensor/element_threads.cuh"

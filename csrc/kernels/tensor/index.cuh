@@ -3,8 +3,9 @@
  *
  * Problem: out[o, j, i] = x[o, indices[j], i], and the sum of updates at such positions.
  * Mapping: as map.cuh: elements of a space of merged dimensions, whose operands are x without its
- * indexed axis, the indices and the result. Rows says that the innermost dimension is a row of x,
- * so that the block form looks up its position once and copies.
+ * indexed axis, the indices and the result. map_runs() calls run(offsets, begin, end) for parts of
+ * rows of the space. Rows says that the innermost dimension is a row of x, so one position serves a
+ * whole part.
  * Checks: a position out of range is reported, reads nothing and gives 0, or adds nothing.
  * Numerics: updates of one position are added in their order, so results repeat bit by bit.
  */
@@ -12,7 +13,7 @@
 
 #include "kernels/tensor/map.cuh"
 
-namespace gridstride::tensor {
+namespace gridstride::tensor::index {
 
 // The range of positions, and the report of those outside: an operation's number, then the value.
 struct Positions {
@@ -29,30 +30,12 @@ struct Positions {
   }
 };
 
-// Calls run(at, begin, end) for parts of rows of a space; see map().
-template <int Rank, int Operands, typename Run>
-__device__ __forceinline__ void map_runs(const Space<Rank, Operands>& space, i64 elements,
-                                         i64 chunk, Run run) {
-  i64 at[Operands];
-#if defined(GS_BLOCK_FORM)
-  const i64 width = Rank == 1 ? elements : space.size[Rank - 1];
-  i64 begin = static_cast<i64>(blockIdx.x) * chunk;
-  const i64 end = begin + chunk < elements ? begin + chunk : elements;
-  while (begin < end) {
-    const i64 column = space.locate(begin, at);
-    const i64 stop = width - column > end - begin ? column + (end - begin) : width;
-    run(at, column, stop);
-    begin += stop - column;
-  }
-#else
-  const i64 step = static_cast<i64>(gridDim.x) * blockDim.x;
-  i64 element = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
-  for (; element < elements; element += step) {
-    const i64 column = space.locate(element, at);
-    run(at, column, column + 1);
-  }
-#endif
-}
+}  // namespace gridstride::tensor::index
+
+#include "kernels/tensor/index_loops.cuh"
+#include "kernels/tensor/index_threads.cuh"
+
+namespace gridstride::tensor::index {
 
 // out = x at indices. Operands of the space: x, the indices, out; its last strides count too.
 template <bool Rows, int Rank, typename T, typename I>
@@ -62,18 +45,18 @@ __device__ __forceinline__ void gather(const Space<Rank, 3>& space, i64 elements
   const i64 step_x = space.stride[Rank - 1][0];
   const i64 step_index = space.stride[Rank - 1][1];
   const i64 step_out = space.stride[Rank - 1][2];
-  map_runs(space, elements, chunk, [=](const i64* at, i64 begin, i64 end) {
+  map_runs(space, elements, chunk, [=](const i64* offsets, i64 begin, i64 end) {
     if constexpr (Rows) {
-      const i64 position = positions.find(indices[at[1]]);
-      const T* const from = x + at[0] + (position < 0 ? 0 : position) * stride;
-      T* const to = out + at[2];
+      const i64 position = positions.find(indices[offsets[1]]);
+      const T* const from = x + offsets[0] + (position < 0 ? 0 : position) * stride;
+      T* const to = out + offsets[2];
       GS_INDEPENDENT
       for (i64 i = begin; i < end; ++i) to[i] = position < 0 ? T{} : from[i];
     } else {
       for (i64 i = begin; i < end; ++i) {
-        const i64 position = positions.find(indices[at[1] + i * step_index]);
-        out[at[2] + i * step_out] =
-            position < 0 ? T{} : x[at[0] + i * step_x + position * stride];
+        const i64 position = positions.find(indices[offsets[1] + i * step_index]);
+        out[offsets[2] + i * step_out] =
+            position < 0 ? T{} : x[offsets[0] + i * step_x + position * stride];
       }
     }
   });
@@ -103,4 +86,4 @@ __device__ __forceinline__ void scatter_add(i64 outer, i64 count, i64 inner, i64
   });
 }
 
-}  // namespace gridstride::tensor
+}  // namespace gridstride::tensor::index

@@ -4,16 +4,20 @@
  * Problem: one pass over the operands, limited by memory. An operand has an element stride for each
  * dimension; 0 repeats it. The caller merges neighbouring dimensions wherever all operands allow,
  * so operands of one layout are one dimension.
- * Mapping: body(at, i) handles element i of a row, where at[k] is the offset of the row in operand
- * k. Threads: grid-stride, one element each. Block form: a block takes chunk consecutive elements,
- * row by row, and the loop over a row is vectorised. Where an operand runs along memory in another
- * dimension than the last, as a transposed one, map_tiles() takes tiles of both dimensions, which
- * use all of each cache line that they touch.
+ * Mapping: map() calls body(offsets, i) for element i of a row, where offsets[k] is the beginning
+ * of the row in operand k. map_expression() takes the body of a generated expression in three parts,
+ * so the operands of many elements are read before the first result is written:
+ *   read(inputs, offsets, i) loads the operands of N elements from i on,
+ *   compute(inputs, j, i) is the result of element j of them, at position i,
+ *   write(results, offsets, i) stores the results.
+ * Where an operand runs along memory in another dimension than the last, as a transposed one,
+ * map_tiles() takes tiles of both dimensions, which use all of each cache line that they touch.
  * Bytes: the size of each operand once, if its strides are those of a dense array.
  */
 #pragma once
 
 #include "kernels/tensor/element.cuh"
+#include "kernels/tensor/packet.cuh"
 
 namespace gridstride::tensor {
 
@@ -23,88 +27,75 @@ struct Space {
   i64 stride[Rank][Operands];
 
   // The offsets of the row that contains an element; the position in the row is returned.
-  __device__ __forceinline__ i64 locate(i64 element, i64 (&at)[Operands]) const {
-    for (int k = 0; k < Operands; ++k) at[k] = 0;
+  __device__ __forceinline__ i64 locate(i64 element, i64 (&offsets)[Operands]) const {
+    for (int k = 0; k < Operands; ++k) offsets[k] = 0;
     if constexpr (Rank == 1) return element;
     i64 rest = element / size[Rank - 1];
     const i64 column = element - rest * size[Rank - 1];
     for (int d = Rank - 2; d >= 0; --d) {
       const i64 index = d == 0 ? rest : rest % size[d];
       if (d > 0) rest /= size[d];
-      for (int k = 0; k < Operands; ++k) at[k] += index * stride[d][k];
+      for (int k = 0; k < Operands; ++k) offsets[k] += index * stride[d][k];
     }
     return column;
   }
+
+  // Whether an operand has packets of N elements at each multiple of N in a row.
+  template <int N, typename T>
+  __device__ __forceinline__ bool is_aligned(const T* operand, int k) const {
+    i64 bytes = reinterpret_cast<i64>(operand);
+    for (int d = 0; d < Rank - 1; ++d) bytes |= stride[d][k] * static_cast<i64>(sizeof(T));
+    return bytes % Packet<T, N>::word_bytes == 0;
+  }
 };
 
-template <int Rank, int Operands, typename Body>
-__device__ __forceinline__ void map(const Space<Rank, Operands>& space, i64 elements, i64 chunk,
-                                    Body body) {
-#if defined(GS_BLOCK_FORM)
-  const i64 width = space.size[Rank - 1];
-  i64 begin = static_cast<i64>(blockIdx.x) * chunk;
-  const i64 end = begin + chunk < elements ? begin + chunk : elements;
-  while (begin < end) {
-    i64 at[Operands];
-    const i64 column = space.locate(begin, at);
-    const i64 rest = end - begin;
-    const i64 stop = Rank == 1 || width - column > rest ? column + rest : width;
-    GS_INDEPENDENT
-    for (i64 i = column; i < stop; ++i) body(at, i);
-    begin += stop - column;
-  }
-#else
-  const i64 step = static_cast<i64>(gridDim.x) * blockDim.x;
-  i64 element = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
-  for (; element < elements; element += step) {
-    i64 at[Operands];
-    const i64 column = space.locate(element, at);
-    body(at, column);
-  }
-#endif
+// The results of N elements, whose inputs are read.
+template <int N, typename Body>
+__device__ __forceinline__ void compute_packet(const Body& body,
+                                               const typename Body::template Inputs<N>& inputs,
+                                               const i64* offsets, i64 i) {
+  Packet<typename Body::Result, N> results;
+#pragma unroll
+  for (int j = 0; j < N; ++j) results.element[j] = body.compute(inputs, j, i + j);
+  body.write(results, offsets, i);
 }
 
-[[maybe_unused]] constexpr int tile_size = 32;
+// A tile of Edge x Edge elements of the dimension Cross and the last one, cut at their ends.
+template <int Operands>
+struct TilePlace {
+  i64 offsets[Operands];
+  i64 top;
+  i64 bottom;
+  i64 left;
+  i64 right;
+};
 
-// Neighbouring tiles lie along the dimension Cross. A block takes chunk tiles, and its CUDA threads
-// are rows of a tile.
-template <int Cross, int Rank, int Operands, typename Body>
-__device__ __forceinline__ void map_tiles(const Space<Rank, Operands>& space, i64 tiles, i64 chunk,
-                                          Body body) {
+// Neighbouring tiles lie along the dimension Cross. Index is a type for the number of tiles.
+template <int Cross, int Edge, typename Index, int Rank, int Operands>
+__device__ __forceinline__ TilePlace<Operands> locate_tile(const Space<Rank, Operands>& space,
+                                                           Index tile) {
   const i64 height = space.size[Cross];
   const i64 width = space.size[Rank - 1];
-  const i64 down = (height + tile_size - 1) / tile_size;
-  const i64 across = (width + tile_size - 1) / tile_size;
-  const i64 begin = static_cast<i64>(blockIdx.x) * chunk;
-  const i64 end = begin + chunk < tiles ? begin + chunk : tiles;
-  for (i64 tile = begin; tile < end; ++tile) {
-    i64 rest = tile / down;
-    const i64 top = (tile - rest * down) * tile_size;
-    const i64 left = rest % across * tile_size;
-    rest /= across;
-    i64 origin[Operands] = {};
-    for (int d = Rank - 2; d >= 0; --d) {
-      if (d == Cross) continue;
-      for (int k = 0; k < Operands; ++k) origin[k] += rest % space.size[d] * space.stride[d][k];
-      rest /= space.size[d];
-    }
-    const i64 bottom = top + tile_size < height ? top + tile_size : height;
-    const i64 right = left + tile_size < width ? left + tile_size : width;
-    i64 at[Operands];
-#if defined(GS_BLOCK_FORM)
-    for (i64 row = top; row < bottom; ++row) {
-      for (int k = 0; k < Operands; ++k) at[k] = origin[k] + row * space.stride[Cross][k];
-      GS_INDEPENDENT
-      for (i64 i = left; i < right; ++i) body(at, i);
-    }
-#else
-    const i64 i = left + threadIdx.x % tile_size;
-    for (i64 row = top + threadIdx.x / tile_size; row < bottom; row += blockDim.x / tile_size) {
-      for (int k = 0; k < Operands; ++k) at[k] = origin[k] + row * space.stride[Cross][k];
-      if (i < right) body(at, i);
-    }
-#endif
+  const Index down = static_cast<Index>((height + Edge - 1) / Edge);
+  const Index across = static_cast<Index>((width + Edge - 1) / Edge);
+  TilePlace<Operands> place{};
+  Index rest = tile / down;
+  place.top = static_cast<i64>(tile - rest * down) * Edge;
+  place.left = static_cast<i64>(rest % across) * Edge;
+  rest /= across;
+  for (int d = Rank - 2; d >= 0; --d) {
+    if (d == Cross) continue;
+    const Index size = static_cast<Index>(space.size[d]);
+    const i64 index = rest % size;
+    for (int k = 0; k < Operands; ++k) place.offsets[k] += index * space.stride[d][k];
+    rest /= size;
   }
+  place.bottom = place.top + Edge < height ? place.top + Edge : height;
+  place.right = place.left + Edge < width ? place.left + Edge : width;
+  return place;
 }
 
 }  // namespace gridstride::tensor
+
+#include "kernels/tensor/map_loops.cuh"
+#include "kernels/tensor/map_threads.cuh"

@@ -16,7 +16,7 @@
 
 #include "kernels/tensor/map.cuh"
 
-namespace gridstride::tensor {
+namespace gridstride::tensor::random {
 
 using u64 = unsigned long long;
 
@@ -100,4 +100,4 @@ __device__ __forceinline__ double normal_at(i64 position, u64 seed, u64 stream, 
   return fma(radius * sine_of_turn(0.25 - turn), deviation, mean);
 }
 
-}  // namespace gridstride::tensor
+}  // namespace gridstride::tensor::random

@@ -2,7 +2,7 @@
  * sort.cuh — running sums, stable sorting of rows, and search in sorted elements.
  *
  * Problem: rows of any length that lie one after another in memory.
- * Mapping: a merge sort. The first pass sorts runs of 16 elements by insertion. Each later pass
+ * Mapping: a merge sort. The first pass sorts short runs by insertion. Each later pass
  * merges pairs of runs; a job writes one segment of a merged pair, and finds its begin in both runs
  * by binary search (Odeh, Green et al., "Merge Path", 2012). Sums: a job adds up a part of a row,
  * the sums of the parts are added up in the same way, and a second pass writes the elements.
@@ -13,9 +13,7 @@
 
 #include "kernels/tensor/map.cuh"
 
-namespace gridstride::tensor {
-
-constexpr i64 run_length = 16;
+namespace gridstride::tensor::sort {
 
 template <bool Descending, typename T>
 __device__ __forceinline__ bool precedes(T a, T b) {
@@ -38,9 +36,9 @@ struct Entries {
 };
 
 template <bool Descending, bool Indexed, typename T>
-__device__ __forceinline__ void sort_run(i64 row, i64 begin, i64 n, const T* x,
+__device__ __forceinline__ void sort_run(i64 row, i64 begin, i64 length, i64 n, const T* x,
                                          Entries<Indexed, T> out) {
-  const i64 end = begin + run_length < n ? begin + run_length : n;
+  const i64 end = begin + length < n ? begin + length : n;
   for (i64 i = begin; i < end; ++i) {
     const T key = x[row + i];
     i64 at = row + i;
@@ -84,7 +82,7 @@ __device__ __forceinline__ void merge_segment(i64 row, i64 begin, i64 segment, i
   }
 }
 
-// One pass over rows of n elements. A width of 0 sorts the runs of the first pass.
+// One pass over rows of n elements. A width of 0 sorts runs of a segment.
 template <bool Descending, bool Indexed, typename T>
 __device__ __forceinline__ void sort_pass(i64 jobs, i64 per_row, i64 chunk, i64 n, i64 segment,
                                           i64 width, Entries<Indexed, const T> in,
@@ -92,7 +90,7 @@ __device__ __forceinline__ void sort_pass(i64 jobs, i64 per_row, i64 chunk, i64 
   map(Space<1, 1>{}, jobs, chunk, [=](const i64*, i64 job) {
     const i64 row = job / per_row;
     const i64 begin = (job - row * per_row) * segment;
-    if (width == 0) sort_run<Descending>(row * n, begin, n, in.keys, out);
+    if (width == 0) sort_run<Descending>(row * n, begin, segment, n, in.keys, out);
     else merge_segment<Descending>(row * n, begin, segment, width, n, in, out);
   });
 }
@@ -112,63 +110,18 @@ __device__ __forceinline__ i64 search_sorted(const T* x, i64 n, T value) {
   return low;
 }
 
-// Sums of the first elements of a part of a row. Without out, only the sum of all is stored.
-template <typename Value, typename T, typename Out>
-__device__ __forceinline__ void scan_part(i64 count, const T* x, Value before, Out* out,
-                                          Value* total) {
-#if defined(GS_BLOCK_FORM)
-  Value sum = 0;
-  if (out == nullptr) {
-    for (i64 i = 0; i < count; ++i) sum += static_cast<Value>(load(x[i]));
-    *total = sum;
-    return;
-  }
-  for (i64 i = 0; i < count; ++i) {
-    sum += static_cast<Value>(load(x[i]));
-    out[i] = store<Out>(static_cast<Value>(before + sum));
-  }
-#else
-  __shared__ Value warps[32];
-  const int lane = threadIdx.x % 32;
-  const int warp = threadIdx.x / 32;
-  Value carry = 0;
-  for (i64 begin = 0; begin < count; begin += blockDim.x) {
-    const i64 i = begin + threadIdx.x;
-    Value sum = i < count ? static_cast<Value>(load(x[i])) : static_cast<Value>(0);
-    for (int distance = 1; distance < 32; distance *= 2) {
-      const Value other = __shfl_up_sync(0xffffffffu, sum, distance);
-      if (lane >= distance) sum += other;
-    }
-    __syncthreads();  // the sums of the last tile are still read
-    if (lane == 31) warps[warp] = sum;
-    __syncthreads();
-    Value tile = 0;
-    for (int other = 0; other < static_cast<int>(blockDim.x) / 32; ++other) {
-      if (other == warp) sum += tile;
-      tile += warps[other];
-    }
-    sum += carry;
-    if (out != nullptr && i < count) out[i] = store<Out>(static_cast<Value>(before + sum));
-    carry += tile;
-  }
-  if (out == nullptr && threadIdx.x == 0) *total = carry;
-#endif
-}
+}  // namespace gridstride::tensor::sort
+
+#include "kernels/tensor/sort_loops.cuh"
+#include "kernels/tensor/sort_threads.cuh"
+
+namespace gridstride::tensor::sort {
 
 // Rows of n elements in parts. before holds the inclusive sums of the parts, if there are several.
 template <typename Value, typename T, typename Out>
 __device__ __forceinline__ void scan_rows(i64 jobs, i64 per_row, i64 per_block, i64 length, i64 n,
                                           bool is_last, const T* x, Out* out, Value* parts) {
-#if defined(GS_BLOCK_FORM)
-  i64 job = static_cast<i64>(blockIdx.x) * per_block;
-  const i64 end = job + per_block < jobs ? job + per_block : jobs;
-  const i64 step = 1;
-#else
-  i64 job = blockIdx.x;
-  const i64 end = jobs;
-  const i64 step = gridDim.x;
-#endif
-  for (; job < end; job += step) {
+  for_each_part(jobs, per_block, [=](i64 job) {
     const i64 row = job / per_row;
     const i64 part = job - row * per_row;
     const i64 begin = part * length;
@@ -176,7 +129,7 @@ __device__ __forceinline__ void scan_rows(i64 jobs, i64 per_row, i64 per_block, 
     const Value before = is_last && part > 0 ? parts[job - 1] : static_cast<Value>(0);
     const i64 origin = row * n + begin;
     scan_part<Value>(count, x + origin, before, is_last ? out + origin : nullptr, parts + job);
-  }
+  });
 }
 
-}  // namespace gridstride::tensor
+}  // namespace gridstride::tensor::sort

@@ -33,7 +33,7 @@ import {
   type LaunchLookup,
   REDUCTION_STEP_BYTES,
   reductionBlocks,
-  STEPS_PER_THREAD,
+  stepsPerThread,
 } from "../../kernels/launch_choice.ts";
 import {
   type FloatingDType,
@@ -341,9 +341,9 @@ function launchersOf(tunable: Tunable, kernel: Kernel, dtype: NumericDType): Lau
   return [256, 128, 512, 1024].filter((block) => block <= kernel.attributes.maxThreadsPerBlock)
     .flatMap((block): Launcher[] => {
       if (tunable.kind !== "reduction") {
-        return [STEPS_PER_THREAD, 1, 4, Number.MAX_SAFE_INTEGER].map(
-          (stepsPerThread) => (elements) =>
-            lineLaunch(kernel, elements, { elementsPerThread: perThread, stepsPerThread, block }),
+        const steps = new Set([stepsPerThread(kernel), 1, 2, 4, Number.MAX_SAFE_INTEGER]);
+        return [...steps].map((stepsPerThread) => (elements) =>
+          lineLaunch(kernel, elements, { elementsPerThread: perThread, stepsPerThread, block })
         );
       }
       const limits = [1, 2, 4, 8, 16, 32].map((each) => each * multiprocessorCount);

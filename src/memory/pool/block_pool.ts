@@ -146,6 +146,14 @@ export class BlockPool {
     throw this.#outOfMemory(bytes);
   }
 
+  /** Allocates only what takes nothing from others and waits for nothing; 0 if there is no room. */
+  tryAllocate(bytes: number, stream: MemoryStream): number {
+    if (this.#closed) throw this.#closedError();
+    const { alignment } = this.settings;
+    const take = (all: number) => this.#take(all, stream, alignment);
+    return this.guards === undefined ? take(bytes) : this.guards.allocate(bytes, alignment, take);
+  }
+
   /** The twin of {@linkcode BlockPool.allocate} that never blocks the event loop. */
   async allocateAsync(
     bytes: number,

@@ -166,10 +166,9 @@ export class UploadTask {
     const enqueue = () => {
       // The memory stays until the end of the copy if the caller frees the buffer.
       buffer.recordStream(stream);
-      const place = { handle: slot.pinned.handle, offset: 0, use: "staged" } as const;
       // The upload began after the operations that waited then; later ones do not use the memory yet.
       WorkOrder.of(stream).aside(() =>
-        enqueueFromPinned(stream, buffer.address + offset, place, bytes)
+        enqueueFromPinned(stream, buffer.address + offset, slot.place(), bytes)
       );
     };
     if (!await this.slots.send(slot, enqueue, (error) => this.fail(error))) return;

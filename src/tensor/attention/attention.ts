@@ -12,7 +12,13 @@ import { newTensor } from "../kit/kernel_call.ts";
 import { shapeText } from "../kit/layout.ts";
 import { TensorScope } from "../scope.ts";
 import type { Tensor } from "../tensor.ts";
-import { chooseAttention, KEY_TILE, planAttention, runAttention } from "./attention_kernel.ts";
+import {
+  chooseAttention,
+  KEY_TILE,
+  MAX_HEAD,
+  planAttention,
+  runAttention,
+} from "./attention_kernel.ts";
 
 /**
  * The element types of {@linkcode attention}.
@@ -20,8 +26,6 @@ import { chooseAttention, KEY_TILE, planAttention, runAttention } from "./attent
  */
 export type AttentionDType = "float32" | "float16" | "bfloat16";
 const DTYPES: readonly AttentionDType[] = ["float32", "float16", "bfloat16"];
-/** The longest head, as `max_head` in `attention.cuh`. */
-export const MAX_HEAD = 256;
 const MAX_LENGTH = 2 ** 31 - 1 - KEY_TILE;
 
 /**
@@ -300,8 +304,8 @@ export function explainAttention(
   using own = contiguousHeads(operands, options);
   const [ownQ, ownK, ownV] = own.heads as [Tensor, Tensor, Tensor];
   const plan = { ...call, q: ownQ, k: ownK, v: ownV };
-  const { grid, block } = planAttention(plan);
-  return { ...chooseAttention(plan), launch: { grid, block } };
+  const { grid, kernel } = planAttention(plan);
+  return { ...chooseAttention(plan), launch: { grid, block: kernel.block } };
 }
 
 /** Checks the arguments of attention. */

@@ -18,11 +18,22 @@ import { storageOf, type Tensor } from "../tensor.ts";
 /** Rows of a tile of queries: in general, and for few of them. */
 const TILE_ROWS = 64;
 const FEW_ROWS = 16;
-/** Keys of a tile, as `key_tile` in `attention.cuh`. */
+/** Keys of a tile; visible blocks are multiples of it. */
 export const KEY_TILE = 64;
+/** The longest head. */
+export const MAX_HEAD = 256;
 /** Threads of a block, and how many of them share a row. */
 const THREADS = 128;
-const PER_ROW = 8;
+const ROW_THREADS = 8;
+const WARP = 32;
+/** What the templates know of these. */
+const CONSTANTS = {
+  GS_KEY_TILE: KEY_TILE,
+  GS_MAX_HEAD: MAX_HEAD,
+  GS_FEW_ROWS: FEW_ROWS,
+  GS_BLOCK_THREADS: THREADS,
+  GS_ROW_THREADS: ROW_THREADS,
+} as const;
 /** Keys are split if there are fewer blocks, and a part has at least so many keys. */
 const SPLIT = { block: { blocks: 64, keys: 512 }, threads: { blocks: 256, keys: 256 } } as const;
 /** A distance beyond all keys. */
@@ -95,7 +106,7 @@ function membersOf(values: Readonly<Record<string, number | readonly number[]>>)
 
 /** The width of heads of values that a kernel of CUDA threads is compiled for. */
 function columnsOf(valueSize: number): number {
-  return [64, 128, 256].find((width) => valueSize <= width)! / PER_ROW;
+  return [64, 128, 256].find((width) => valueSize <= width)! / ROW_THREADS;
 }
 
 /** What decides the kernel. */
@@ -164,27 +175,62 @@ export function chooseAttention(
   throw new RangeError(`Cannot ${action} by options.variant ${wanted}: ${refused}`);
 }
 
-/** The kernel, its parameters behind the source of keys and the rows of a tile, and its threads. */
-function kernelFor(call: AttentionPlan, tileRows: number) {
-  const { q, v, source } = call;
+/** The kernel with its parameters, the rows of a tile, and the threads and memory of a block. */
+function kernelFor(call: AttentionPlan) {
+  const { q, k, v, source, queries } = call;
   const valueSize = v.shape[3]!;
+  const rows = queries * q.shape[1]! / k.shape[1]!;
   const { variant } = chooseAttention(call);
-  const tile = `Keys::${source}, ${tileRows}`;
-  if (variant !== "mma") {
-    const [columns, block] = variant === "loops" ? [0, 1] : [columnsOf(valueSize), THREADS];
-    return {
-      template: templates.attention,
-      name: `attention<${tile}, ${columns}>`,
-      block,
-    } as const;
-  }
-  const [size, value] = [q.shape[3]!, valueSize].map((it) => Math.ceil(it / 16) * 16);
+  if (variant === "mma") return tensorCoreKernel(call, rows);
+  const tileRows = rows <= FEW_ROWS ? FEW_ROWS : TILE_ROWS;
+  const [columns, block] = variant === "loops" ? [0, 1] : [columnsOf(valueSize), THREADS];
+  return {
+    template: templates.attention,
+    name: `attention::attention<attention::Keys::${source}, ${tileRows}, ${columns}>`,
+    tileRows,
+    block,
+    sharedMemory: 0,
+    definitions: "",
+  };
+}
+
+/** Rows that an instruction of a tensor core multiplies. */
+const MMA_ROWS = 16;
+/** Tiles of 128 rows that leave no multiprocessor without two of them. */
+const WIDE_TILES = 264;
+/** The bytes of an element, and of the range of keys of a row. */
+const MMA_BYTES = 2;
+const RANGE_BYTES = 8;
+
+/** The kernel for tensor cores. */
+function tensorCoreKernel(call: AttentionPlan, rows: number) {
+  const { q, k, v, source, batches, mask, blocks } = call;
+  const [size, value] = [q.shape[3]!, v.shape[3]!].map((it) => Math.ceil(it / 16) * 16) as [
+    number,
+    number,
+  ];
+  const warps = rows <= FEW_ROWS ? 1 : 4;
+  const wideTiles = batches * k.shape[1]! * Math.ceil(rows / (2 * TILE_ROWS));
+  // Twice as many rows of a warp read keys and values half as often, where registers last.
+  const isWide = wideTiles >= WIDE_TILES && rows > TILE_ROWS && Math.max(size, value) <= 128 &&
+    mask === undefined && blocks === undefined;
+  const rowTiles = isWide ? 2 : 1;
+  const keyTile = Math.max(size, value) <= 128 ? KEY_TILE : KEY_TILE / 2;
+  const tileRows = warps * rowTiles * MMA_ROWS;
+  // The tiles of queries, keys and values with a chunk without use in each row, and the ranges of
+  // keys that rows and their block see.
+  const pitchOf = (width: number) => width * MMA_BYTES + 16;
+  const sharedMemory = (tileRows + keyTile) * pitchOf(size) + keyTile * pitchOf(value) +
+    (tileRows + 1) * RANGE_BYTES;
+  const parameters = [warps, rowTiles, keyTile, size, value, sharedMemory].join(", ");
   return {
     template: templates.attentionMma,
-    name: `attention_mma<Multiply, ${tile}, ${size}, ${value}>`,
-    block: 2 * tileRows,
+    name: `attention::attention_mma<Multiply, attention::Keys::${source}, ${parameters}>`,
+    tileRows,
+    block: warps * WARP,
+    sharedMemory,
     definitions: multiplyText([q.dtype, q.dtype]),
-  } as const;
+  };
 }
 
 /** The tiles of queries, the parts of the keys, and the launch. */
@@ -192,7 +238,8 @@ export function planAttention(call: AttentionPlan) {
   const { source, q, k, batches, queries, keys } = call;
   const heads = k.shape[1]!;
   const group = q.shape[1]! / heads;
-  const tileRows = queries * group <= FEW_ROWS ? FEW_ROWS : TILE_ROWS;
+  const kernel = kernelFor(call);
+  const { tileRows } = kernel;
   const tiles = Math.ceil(queries * group / tileRows);
   const jobs = batches * heads * tiles;
   const split = SPLIT[storageOf(q).work.form];
@@ -201,8 +248,7 @@ export function planAttention(call: AttentionPlan) {
     : Math.min(Math.ceil(split.blocks / jobs), Math.floor(keys / split.keys));
   const partKeys = Math.max(1, Math.ceil(keys / Math.max(1, wanted) / KEY_TILE)) * KEY_TILE;
   const parts = Math.max(1, Math.ceil(keys / partKeys));
-  const { block } = kernelFor(call, tileRows);
-  return { tileRows, tiles, partKeys, parts, grid: jobs * parts, block };
+  return { kernel, tiles, partKeys, parts, grid: jobs * parts };
 }
 
 /** Runs attention on a stream; the tensors are checked. */
@@ -212,7 +258,7 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
   const heads = k.shape[1]!;
   const group = q.shape[1]! / heads;
   const valueSize = v.shape[3]!;
-  const { tileRows, tiles, partKeys, parts, grid } = planAttention(call);
+  const { kernel, tiles, partKeys, parts, grid } = planAttention(call);
   const shape = [batches, q.shape[1]!, queries, valueSize];
   const partOut = parts === 1
     ? undefined
@@ -258,10 +304,12 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
     // Scores are in units of log2 without a mask.
     scale: bitsOf(mask === undefined ? call.scale * Math.LOG2E : call.scale),
   });
-  const { name, block, ...text } = kernelFor(call, tileRows);
+  const { template, name, definitions, block, sharedMemory } = kernel;
   runTemplate({
     action,
-    ...text,
+    template,
+    definitions,
+    constants: CONSTANTS,
     inputs: {
       q,
       k,
@@ -273,16 +321,16 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
     results: { out: partOut ?? out, ...(stored === undefined ? {} : { sums: stored }) },
     numbers,
     body: [
-      "  Attention a{};",
+      "  attention::Attention a{};",
       ...lines,
       `  ${name}(a, q, k, v,`,
-      `      ${mask === undefined ? "static_cast<const NoMask*>(nullptr)" : "mask"},`,
+      `      ${mask === undefined ? "static_cast<const attention::NoMask*>(nullptr)" : "mask"},`,
       `      ${blocks === undefined ? "nullptr" : "blocks"}, ${
         places === undefined ? "nullptr" : "places"
       }, out, ${stored === undefined ? "nullptr" : "sums"});`,
     ].join("\n"),
     size: grid,
-    grid: { grid, block },
+    grid: { grid, block, sharedMemory },
   }, stream);
   if (partOut === undefined || partSums === undefined) return;
   using values = partOut;
@@ -290,12 +338,14 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
   runTemplate({
     action: "attention merge",
     template: templates.attention,
+    constants: CONSTANTS,
     inputs: { part_out: values, part_sums: logarithms },
     results: { out, ...(sums === undefined ? {} : { sums }) },
     numbers: { parts, rows: sizeOf(shape.slice(0, 3)), columns: valueSize },
-    body: `  merge_attention(size, chunk, parts, rows, columns, part_out, part_sums, out, ${
-      sums === undefined ? "nullptr" : "sums"
-    });`,
+    body:
+      `  attention::merge_attention(size, chunk, parts, rows, columns, part_out, part_sums, out, ${
+        sums === undefined ? "nullptr" : "sums"
+      });`,
     size: sizeOf(shape),
   }, stream);
 }

@@ -23,12 +23,11 @@ import {
   checkWindow,
   contiguousHeads,
   logSumTensor,
-  MAX_HEAD,
   requireHeads,
   requireOperands,
   WINDOW_NAMES,
 } from "./attention.ts";
-import { runAttention } from "./attention_kernel.ts";
+import { MAX_HEAD, runAttention } from "./attention_kernel.ts";
 
 /**
  * Options of {@linkcode PagedCache}.

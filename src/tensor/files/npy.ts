@@ -76,7 +76,7 @@ const VERSION_END = MAGIC.length + 2;
 const ALIGNMENT = 64;
 /** Bytes of the largest accepted header; NumPy's own have less than a tenth. */
 const MAX_HEADER = 2 ** 16;
-/** NumPy's limit. */
+/** The maximum number of dimensions of an array in NumPy. */
 const MAX_NPY_RANK = 64;
 
 type Header = ReturnType<typeof readHeader>;
@@ -120,7 +120,7 @@ function parseHeader(
   try {
     entries = Object(JSON.parse(json));
   } catch {
-    // A SyntaxError, or a RangeError for very deep nesting.
+    // JSON.parse() throws a SyntaxError, or a RangeError for very deep nesting.
     throw new TensorFileError(
       "has a header that is not a Python dictionary of numbers, tuples and texts",
     );
@@ -142,8 +142,8 @@ function parseHeader(
 /** The kind of elements such as `f4`, whether their bytes are swapped, and their types. */
 function elementTypes({ descr }: Header) {
   const [, order, kind = ""] = /^([<>|=])([A-Za-z]\d+)$/.exec(descr) ?? [];
-  const own = DTYPES.filter((dtype) => NPY_DESCRS[dtype].slice(1) === kind);
-  const dtypes = [...own, ...BITS[kind] ?? []];
+  const named = DTYPES.filter((dtype) => NPY_DESCRS[dtype].slice(1) === kind);
+  const dtypes = [...named, ...BITS[kind] ?? []];
   if (dtypes[0] === undefined) {
     const known = new Set(Object.values(NPY_DESCRS).map((text) => text.slice(1)));
     const problem = `has elements of type ${JSON.stringify(descr)}: kernels take `;
@@ -209,10 +209,10 @@ export function writeNpy(
     );
   }
   const needed = Number(neededBytes(shape, Number(descr.slice(2))));
-  const { length: given } = requireArrayOf(bytes, "uint8", action, "bytes");
-  if (given !== needed) {
+  const { length: byteLength } = requireArrayOf(bytes, "uint8", action, "bytes");
+  if (byteLength !== needed) {
     throw new RangeError(
-      `Cannot ${action} as bytes must be the ${needed} of its shape: there are ${given}`,
+      `Cannot ${action} as bytes must be the ${needed} of its shape: there are ${byteLength}`,
     );
   }
   // A Python tuple with one element needs a comma.
@@ -230,7 +230,9 @@ export function writeNpy(
 
 function swapBytes(bytes: Uint8Array<ArrayBuffer>, size: number): Uint8Array<ArrayBuffer> {
   const swapped = bytes.slice();
-  for (let at = 0; at < bytes.length; at += size) swapped.subarray(at, at + size).reverse();
+  for (let start = 0; start < bytes.length; start += size) {
+    swapped.subarray(start, start + size).reverse();
+  }
   return swapped;
 }
 
@@ -261,20 +263,20 @@ function toRowMajor(
 /**
  * The array as a tensor takes it.
  *
- * @param wanted The element type; needed for the 8-bit floats, which NumPy stores without a name.
+ * @param requested The element type; needed for the 8-bit floats, which NumPy stores without a name.
  */
 export function typedArrayIn(
   array: NpyArray,
-  wanted: DType | undefined,
+  requested: DType | undefined,
 ): FileArray {
   const { dtypes, descr, shape, bytes } = array;
-  const dtype = wanted ?? dtypes[0]!;
-  if (dtypes.includes(dtype) && (wanted !== undefined || descr !== NPY_DESCRS.float8_e4m3)) {
+  const dtype = requested ?? dtypes[0]!;
+  if (dtypes.includes(dtype) && (requested !== undefined || descr !== NPY_DESCRS.float8_e4m3)) {
     return { dtype, shape, bytes };
   }
   throw new TensorFileError(
     `has elements of type ${JSON.stringify(descr)}: options.dtype must be ${dtypes.join(" or ")}` +
-      (wanted === undefined ? "" : `, and it is ${wanted}. Convert the tensor by astype()`),
+      (requested === undefined ? "" : `, and it is ${requested}. Convert the tensor by astype()`),
   );
 }
 

@@ -56,16 +56,16 @@ function isTexts(value: unknown): value is Record<string, string> {
  */
 function repeatedKey(json: string): string | undefined {
   const objects: Set<string>[] = [];
-  for (let at = 0; at < json.length; at++) {
-    if (json[at] === "{") objects.push(new Set());
-    else if (json[at] === "}") objects.pop();
-    if (json[at] !== '"') continue;
-    const begin = at++;
-    while (json[at] !== '"') at += json[at] === "\\" ? 2 : 1;
-    let next = at + 1;
+  for (let position = 0; position < json.length; position++) {
+    if (json[position] === "{") objects.push(new Set());
+    else if (json[position] === "}") objects.pop();
+    if (json[position] !== '"') continue;
+    const begin = position++;
+    while (json[position] !== '"') position += json[position] === "\\" ? 2 : 1;
+    let next = position + 1;
     while (" \t\n\r".includes(json[next] ?? "x")) next++;
     if (json[next] !== ":") continue;
-    const key: string = JSON.parse(json.slice(begin, at + 1));
+    const key: string = JSON.parse(json.slice(begin, position + 1));
     if (objects.at(-1)!.has(key)) return key;
     objects.at(-1)!.add(key);
   }
@@ -140,21 +140,21 @@ function readSafetensors(bytes: Uint8Array<ArrayBuffer>, subject: string) {
     placedArray(name, entry, data, subject)
   )
     .sort((a, b) => a.start - b.start || a.end - b.end);
-  let at = 0;
+  let offset = 0;
   for (const { name, start, end } of placed) {
-    if (start !== at) {
-      const problem = start < at ? "overlaps the tensor before it" : "follows a gap";
+    if (start !== offset) {
+      const problem = start < offset ? "overlaps the tensor before it" : "follows a gap";
       throw new TensorFileError(
-        `${problem}: it begins at byte ${start}, and the tensors before it end at ${at}`,
+        `${problem}: it begins at byte ${start}, and the tensors before it end offset ${offset}`,
         entrySubject(name, subject),
       );
     }
-    at = end;
+    offset = end;
   }
-  if (at !== data.length) {
-    const problem = at > data.length ? "is cut short" : "is too long";
+  if (offset !== data.length) {
+    const problem = offset > data.length ? "is cut short" : "is too long";
     throw new TensorFileError(
-      `${problem}: the tensors need ${at} bytes, and there are ${data.length}`,
+      `${problem}: the tensors need ${offset} bytes, and there are ${data.length}`,
       subject,
     );
   }
@@ -225,14 +225,16 @@ export async function saveSafetensors(
   named.sort(([a, x], [b, y]) =>
     bytesPerElement(y.dtype) - bytesPerElement(x.dtype) || (a < b ? -1 : 1)
   );
-  let at = 0;
+  let offset = 0;
   const entries = named.map(([name, { dtype, shape, size }]) => {
-    const start = at;
-    at += size * bytesPerElement(dtype);
-    return [name, { dtype: safetensorsName(dtype), shape, data_offsets: [start, at] }];
+    const start = offset;
+    offset += size * bytesPerElement(dtype);
+    return [name, { dtype: safetensorsName(dtype), shape, data_offsets: [start, offset] }];
   });
-  const own = metadata === undefined ? [] : [[METADATA, metadata]];
-  const text = new TextEncoder().encode(JSON.stringify(Object.fromEntries([...own, ...entries])));
+  const metadataEntries = metadata === undefined ? [] : [[METADATA, metadata]];
+  const text = new TextEncoder().encode(
+    JSON.stringify(Object.fromEntries([...metadataEntries, ...entries])),
+  );
   const header = new Uint8Array(PREFIX + Math.ceil(text.length / PREFIX) * PREFIX).fill(0x20);
   header.set(text, PREFIX);
   new DataView(header.buffer).setBigUint64(0, BigInt(header.length - PREFIX), true);

@@ -60,8 +60,8 @@ export async function readSource(
     return { bytes, subject: String(source) };
   }
   const bytes = requireArrayOf(source, "uint8", action, "source");
-  const own = bytes.buffer instanceof ArrayBuffer ? bytes : bytes.slice();
-  return { bytes: own as Uint8Array<ArrayBuffer>, subject: "the file" };
+  const unshared = bytes.buffer instanceof ArrayBuffer ? bytes : bytes.slice();
+  return { bytes: unshared as Uint8Array<ArrayBuffer>, subject: "the file" };
 }
 
 /** The bytes that an array needs; more than a number holds if a header lies. */

@@ -96,10 +96,10 @@ export class GeneratedKernel implements Preparation {
 
   /** Compiles kernels with this thread blocked; their own compilations end. */
   static settleNow(kernels: readonly GeneratedKernel[], action: string): void {
-    for (const [compiler, own] of Map.groupBy(kernels, ({ work }) => work.compiler)) {
-      compiler.compileNow(own, action).forEach((outcome, index) => {
-        own[index]!.settle(outcome);
-        own[index]!.#ending.abort();
+    for (const [compiler, group] of Map.groupBy(kernels, ({ work }) => work.compiler)) {
+      compiler.compileNow(group, action).forEach((outcome, index) => {
+        group[index]!.settle(outcome);
+        group[index]!.#ending.abort();
       });
     }
   }
@@ -169,7 +169,7 @@ export class DeviceWork {
   /**
    * The work of the device of a context.
    *
-   * @param compiler That of its kernels; the first call decides.
+   * @param compiler The compiler of its kernels, of which the first call decides.
    */
   static of(context: DeviceContext, compiler: KernelCompiler = KERNEL_COMPILER): DeviceWork {
     let work = works.get(context);

@@ -61,7 +61,10 @@ export interface LaunchSize {
 export interface KernelCall extends KernelParameters {
   /** The operation, which names the kernel. */
   readonly action: string;
-  /** Tells the code, and the names of the parameters, from others with parameters of these types. */
+  /**
+   * Distinguishes the kernel from others whose parameters have the same types: by its code and by
+   * the names of its parameters.
+   */
   readonly key: string;
   /** The code; it is called if no kernel has been made for the key and the parameters. */
   readonly code: () => KernelCode;
@@ -87,8 +90,8 @@ export function launchSizeOf(
   chunk: number,
 ): LaunchSize {
   if (form === "block") return { grid: Math.ceil(elements / chunk), block: 1 };
-  const most = context.info.multiprocessorCount * BLOCKS_PER_MULTIPROCESSOR;
-  return { grid: Math.min(Math.ceil(elements / (BLOCK * PER_THREAD)), most), block: BLOCK };
+  const maxBlocks = context.info.multiprocessorCount * BLOCKS_PER_MULTIPROCESSOR;
+  return { grid: Math.min(Math.ceil(elements / (BLOCK * PER_THREAD)), maxBlocks), block: BLOCK };
 }
 
 /** The names of {@linkcode numbered}, which every call makes. */

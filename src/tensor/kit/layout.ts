@@ -80,7 +80,7 @@ export function positionsOf({ shape, strides, offset }: Layout): number[] {
   return shape.reduce(
     (positions, extent, axis) =>
       positions.flatMap((from) =>
-        Array.from({ length: extent }, (_, at) => from + at * strides[axis]!)
+        Array.from({ length: extent }, (_, index) => from + index * strides[axis]!)
       ),
     [offset],
   );
@@ -179,8 +179,8 @@ export function broadcastStrides({ shape, strides }: Layout, target: Shape): rea
   const skipped = target.length - shape.length;
   const result = new Array<number>(target.length);
   for (let axis = 0; axis < target.length; axis++) {
-    const own = axis - skipped;
-    result[axis] = own < 0 || (shape[own] === 1 && target[axis] !== 1) ? 0 : strides[own]!;
+    const source = axis - skipped;
+    result[axis] = source < 0 || (shape[source] === 1 && target[axis] !== 1) ? 0 : strides[source]!;
   }
   return result;
 }
@@ -188,7 +188,7 @@ export function broadcastStrides({ shape, strides }: Layout, target: Shape): rea
 /** A space of merged dimensions, with the strides of each operand. */
 export interface Space {
   readonly shape: number[];
-  /** By operand, then by dimension. */
+  /** The strides, by operand and then by dimension. */
   readonly strides: number[][];
 }
 
@@ -217,7 +217,7 @@ export function mergeDimensions(shape: Shape, operands: readonly (readonly numbe
   }
   if (sizes.length === 0) {
     sizes.push(1);
-    for (const own of strides) own.push(0);
+    for (const strideList of strides) strideList.push(0);
   }
   return { shape: sizes, strides };
 }
@@ -267,13 +267,17 @@ export function reshapedStrides(layout: Layout, shape: Shape): number[] | undefi
   let axis = shape.length - 1;
   for (let merged = space.shape.length - 1; merged >= 0; merged--) {
     let stride = space.strides[0]![merged]!;
-    let rest = space.shape[merged]!;
-    for (; axis >= 0 && rest % shape[axis]! === 0 && (rest > 1 || shape[axis] === 1); axis--) {
+    let remaining = space.shape[merged]!;
+    for (
+      ;
+      axis >= 0 && remaining % shape[axis]! === 0 && (remaining > 1 || shape[axis] === 1);
+      axis--
+    ) {
       strides[axis] = stride;
       stride *= shape[axis]!;
-      rest /= shape[axis]!;
+      remaining /= shape[axis]!;
     }
-    if (rest !== 1) return undefined;
+    if (remaining !== 1) return undefined;
   }
   return strides;
 }
@@ -284,12 +288,12 @@ export function inferShape(shape: unknown, size: number, action: string): Shape 
   const unknown = list.indexOf(-1);
   const known = unknown < 0 ? shape : list.with(unknown, 1);
   const checked = requireShape(known, action);
-  const rest = sizeOf(checked);
-  const isFit = unknown < 0 ? rest === size : rest > 0 && size % rest === 0;
+  const knownSize = sizeOf(checked);
+  const isFit = unknown < 0 ? knownSize === size : knownSize > 0 && size % knownSize === 0;
   if (!isFit) {
     throw new RangeError(
       `Cannot ${action} as shape must have ${size} elements: it is ${shapeText(list)}`,
     );
   }
-  return unknown < 0 ? checked : checked.with(unknown, size / rest);
+  return unknown < 0 ? checked : checked.with(unknown, size / knownSize);
 }

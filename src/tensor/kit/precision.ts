@@ -51,11 +51,11 @@ function requireMode(mode: unknown, action: string, context?: DeviceContext): Pr
     );
   }
   const needed = NEEDS[mode as PrecisionMode];
-  const own = context?.info.computeCapability;
-  if (own !== undefined && capability(own) < capability(needed)) {
+  const available = context?.info.computeCapability;
+  if (available !== undefined && capability(available) < capability(needed)) {
     throw new RangeError(
       `Cannot ${action} as precision ${mode} must have a device of compute capability ${needed} or ` +
-        `higher: ${context!.label} has ${own}`,
+        `higher: ${context!.label} has ${available}`,
     );
   }
   return mode as PrecisionMode;
@@ -100,22 +100,22 @@ export function setPrecision(
 /**
  * The precision of a product.
  *
- * @param wanted That of the call.
+ * @param requested That of the call.
  * @param dtype The common element type of the operands.
  */
 export function precisionOf(
   context: DeviceContext,
-  wanted: PrecisionMode | undefined,
+  requested: PrecisionMode | undefined,
   dtype: DType,
   action: string,
 ): PrecisionMode {
   const isAffected = ["float16", "bfloat16", "float32"].includes(dtype);
   if (isAffected) {
-    return requireMode(wanted ?? policies.get(context) ?? general, action, context);
+    return requireMode(requested ?? policies.get(context) ?? general, action, context);
   }
-  if (wanted === undefined || requireMode(wanted, action) === "auto") return "auto";
+  if (requested === undefined || requireMode(requested, action) === "auto") return "auto";
   throw new TypeError(
-    `Cannot ${action} as precision ${wanted} must have operands of float16, bfloat16 or float32: ` +
+    `Cannot ${action} as precision ${requested} must have operands of float16, bfloat16 or float32: ` +
       `they are ${dtype}`,
   );
 }

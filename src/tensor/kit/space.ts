@@ -15,11 +15,11 @@ export function addSpace(
 ): void {
   shape.forEach((extent, axis) => numbers[`d${axis}`] = extent);
   for (let axis = 0; axis < axes; axis++) {
-    strides.forEach((own, k) => numbers[`s${axis}_${k}`] = own[axis]!);
+    strides.forEach((operand, k) => numbers[`s${axis}_${k}`] = operand[axis]!);
   }
 }
 
-/** The statements that fill a `Space` by these numbers. */
+/** The statements that fill a `Space` by the numbers of {@linkcode addSpace}. */
 export function spaceText(rank: number, operands: number, axes: number = rank): string[] {
   const indices = (count: number) => Array.from({ length: count }, (_, index) => index);
   return [

@@ -29,12 +29,12 @@ export class TensorStorage {
   readonly buffer: DeviceBuffer;
   readonly work: DeviceWork;
   #stream: Stream;
-  // Other streams that have read it since.
+  // Other streams that have read the memory since it was last written.
   readonly #readers = new Set<Stream>();
   #holders = 0;
   /** The number of reads by operations that wait. */
   #readsWaiting = 0;
-  /** Operations that wait to write it. */
+  /** Operations that wait to write the memory. */
   readonly #writers = new Set<TensorOperation>();
   #failure: Error | undefined;
   #reports: Reports = NO_REPORTS;
@@ -50,9 +50,9 @@ export class TensorStorage {
     context: DeviceContext,
     dtype: DType,
     length: number,
-    wanted?: Stream,
+    requested?: Stream,
   ): TensorStorage {
-    const stream = streamFor(context, wanted);
+    const stream = streamFor(context, requested);
     const allocate = () => DeviceBuffer.allocate(context, dtype, length, { stream });
     let buffer: DeviceBuffer;
     try {
@@ -94,7 +94,7 @@ export class TensorStorage {
     return placeOfBuffer(this.buffer).pool?.tracker !== undefined;
   }
 
-  /** Whether an operation waits to write it. */
+  /** Whether an operation waits to write the memory. */
   get isPending(): boolean {
     return this.#writers.size > 0;
   }
@@ -117,13 +117,13 @@ export class TensorStorage {
     this.#holders++;
   }
 
-  /** Gives up one hold. */
+  /** Ends one hold, and frees the memory with the last one. */
   release(): void {
     this.#holders--;
     this.#freeUnlessUsed();
   }
 
-  /** An operation waits to read it. */
+  /** Records that an operation waits to read the memory. */
   holdForRead(): void {
     this.#readsWaiting++;
   }
@@ -133,7 +133,7 @@ export class TensorStorage {
     this.#freeUnlessUsed();
   }
 
-  /** An operation waits to write it. */
+  /** Records that an operation waits to write the memory. */
   holdForWrite(operation: TensorOperation): void {
     this.#writers.add(operation);
   }
@@ -143,19 +143,19 @@ export class TensorStorage {
     this.#freeUnlessUsed();
   }
 
-  /** Whether its content is needed, not counting some reads. */
+  /** Whether the content is needed by more than this number of reads. */
   isUsedBeside(reads: number): boolean {
     return this.#holders > 0 || this.#readsWaiting > reads;
   }
 
-  /** Frees the memory unless it is used, and abandons operations that wait to write only such. */
+  /** Frees the memory unless it is used, and abandons waiting operations with unused results only. */
   #freeUnlessUsed(): void {
     if (this.#holders > 0) return;
     for (const writer of [...this.#writers]) writer.abandonUnlessUsed();
     if (this.#writers.size === 0 && this.#readsWaiting === 0) this.buffer.free();
   }
 
-  /** Takes over the outcome of an operation that wrote it, as a whole or in part. */
+  /** Takes over the outcome of an operation that wrote the memory, as a whole or in part. */
   conclude(failure: Error | undefined, reports: Reports, isWhole: boolean): void {
     if (failure !== undefined) {
       this.#failure = failure;

@@ -7,8 +7,7 @@
 import { templates } from "../kit/expression/kernel_template.ts";
 import { bytesPerElement, cTypeOf, type DType } from "../../memory/dtype.ts";
 import { capability } from "../kit/precision.ts";
-import { storageOf } from "../tensor.ts";
-import { type OwnPlan, planOf, run } from "./own_variants.ts";
+import { layoutOf, type OwnPlan, planOf, run } from "./own_variants.ts";
 import type { MatmulProblem, MatrixOperand } from "./problem.ts";
 import type { MatmulVariant } from "./variants.ts";
 
@@ -25,7 +24,7 @@ const FORMATS: { readonly [D in DType]?: string } = {
 /** The extent of an instruction along k, by bytes of an element. */
 const DEPTHS: Readonly<Record<number, number>> = { 1: 32, 2: 16, 4: 8 };
 
-/** The edges of tiles, largest first, as in `matmul_mma.cuh`. */
+/** The edges of tiles, largest first. */
 const EDGES = [128, 64] as const;
 
 /** The type with all values of an operand once it is rounded; undefined if there is none. */
@@ -48,22 +47,6 @@ function storedTypes(problem: MatmulProblem): readonly [DType, DType] | undefine
   // 8-bit types of two kinds are products of one instruction.
   if (a === b || bytesPerElement(a) === 1) return [a, b];
   return ["float32", "float32"];
-}
-
-/** How the elements of an operand lie: `row` is the stride across k, `column` that along k. */
-function lieOf(
-  { dtype, offset, batch, tensor }: MatrixOperand,
-  [along, extent]: readonly [number, number],
-  [across, rows]: readonly [number, number],
-  stored: DType,
-): "along" | "across" | "any" {
-  const size = bytesPerElement(dtype);
-  const isAligned = (stride: number) => stride * size % 16 === 0;
-  const isPlaced = isAligned(storageOf(tensor).buffer.address / size + offset) &&
-    batch.every(isAligned);
-  if (dtype !== stored || !isPlaced) return "any";
-  if (along === 1 && (rows === 1 || isAligned(across))) return "along";
-  return across === 1 && (extent === 1 || isAligned(along)) ? "across" : "any";
 }
 
 /** The C++ of the instruction, with sums in place. */
@@ -133,14 +116,14 @@ export const MMA: MatmulVariant = {
     const { a, b, m, n, k } = problem;
     const stored = storedTypes(problem)!;
     const plan = planMma(problem);
-    const lies = [
-      lieOf(a, [a.column, k], [a.row, m], stored[0]),
-      lieOf(b, [b.row, k], [b.column, n], stored[1]),
+    const layouts = [
+      layoutOf(a, [a.column, k], [a.row, m], stored[0]),
+      layoutOf(b, [b.row, k], [b.column, n], stored[1]),
     ];
     const parameters = [
       "Multiply",
       ...stored.map(cTypeOf),
-      ...lies.map((lie) => `Lie::${lie}`),
+      ...layouts.map((layout) => `Layout::${layout}`),
       plan.tileRows,
       plan.tileColumns,
       stored[0].startsWith("float8"),

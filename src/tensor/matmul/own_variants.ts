@@ -17,30 +17,40 @@ import { valueType } from "../kit/expression/operations.ts";
 import { callKernel, type KernelCode } from "../kit/kernel_call.ts";
 import { strideClass } from "../kit/layout.ts";
 import { roundedNode } from "../kit/precision.ts";
-import type { Tensor } from "../tensor.ts";
-import { epilogueOf, type MatmulProblem, type MatrixLayout, scaleType } from "./problem.ts";
+import { storageOf, type Tensor } from "../tensor.ts";
+import {
+  epilogueOf,
+  type MatmulProblem,
+  type MatrixLayout,
+  type MatrixOperand,
+  scaleType,
+} from "./problem.ts";
 import type { MatmulVariant } from "./variants.ts";
 
-/** The largest tile of a block in the block form, as in `matmul.cuh`; in `byte_panels.cuh` wider. */
+/** The largest tile of a block in the block form, and that of 8-bit integers. */
 const TILE = { rows: 336, columns: 256 } as const;
-const INT8_COLUMNS = 512;
+const BYTE_TILE = { rows: TILE.rows, columns: 512 } as const;
+/** Constants of `byte_panels.cuh`. */
+export const BYTE_TILE_CONSTANTS = {
+  GS_BYTE_TILE_ROWS: BYTE_TILE.rows,
+  GS_BYTE_TILE_COLUMNS: BYTE_TILE.columns,
+} as const;
 /** A multiple of the rows of a panel with all vectors, and of its columns. */
 const STEP = { rows: 14, columns: 32 } as const;
-/** The edge of a tile of CUDA threads, and columns of a block of one row. */
-const SIMT_EDGE = 64;
+/** A tile of CUDA threads without tensor cores. */
+const SIMT_TILE = { rows: 64, columns: 64 } as const;
 const THREADS = 256;
-const SIMT_COLUMNS = 32;
-/** Multiplications that are worth another block, and elements read for one row. */
+/** Multiplications that are worth another block. */
 const PER_BLOCK = 2 ** 19;
 const INT8_PER_BLOCK = 2 ** 22;
-const READ_PER_BLOCK = 2 ** 15;
-/** Columns of a block of one row whose sums stay in a first-level cache. */
-const SUMS = 2048;
 /** The time to pack an element, in that of a vector of products. */
 const PACKING = 6;
 
+/** A problem, or sums that are only finished: they are the left operand of none. */
+type OwnProblem = Omit<MatmulProblem, "b"> & { readonly b: MatrixOperand | undefined };
+
 /** The layouts in the order of the kernel's parameters, by their names in the kernel. */
-function matricesOf(problem: MatmulProblem): [string, MatrixLayout][] {
+function matricesOf(problem: OwnProblem): [string, MatrixLayout][] {
   const { a, b, bias, residual, result } = problem;
   return Object.entries({ a, b, bias, residual, out: result })
     .filter((entry): entry is [string, MatrixLayout] => entry[1] !== undefined);
@@ -83,8 +93,24 @@ export function tileOf(
   return best;
 }
 
+/** How the elements of an operand lie: `row` is the stride across k, `column` that along k. */
+export function layoutOf(
+  { dtype, offset, batch, tensor }: MatrixOperand,
+  [along, extent]: readonly [number, number],
+  [across, rows]: readonly [number, number],
+  stored: DType,
+): "along" | "across" | "any" {
+  const size = bytesPerElement(dtype);
+  const isAligned = (stride: number) => stride * size % 16 === 0;
+  const isPlaced = isAligned(storageOf(tensor).buffer.address / size + offset) &&
+    batch.every(isAligned);
+  if (dtype !== stored || !isPlaced) return "any";
+  if (along === 1 && (rows === 1 || isAligned(across))) return "along";
+  return across === 1 && (extent === 1 || isAligned(along)) ? "across" : "any";
+}
+
 /** The C++ of a conversion of an operand's elements to the type of the sums. */
-function convertText(name: string, dtype: DType, problem: MatmulProblem): string {
+function convertText(name: string, dtype: DType, problem: OwnProblem): string {
   const { mode, sums } = problem;
   const input: ExpressionNode = { kind: "input", index: 0, dtype };
   const isRounded = sums === "float32" && !dtype.startsWith("float8");
@@ -109,10 +135,13 @@ function sumsType(sums: DType): string {
   return bytesPerElement(sums) === 8 ? "unsigned long long" : "unsigned int";
 }
 
+/** The matrices that the product reads. */
+const OPERANDS: readonly string[] = ["a", "b"];
+
 /** The matrices that the epilogue reads and writes, and the C++ of it. */
-function finishText(problem: MatmulProblem): { text: string; names: string[] } {
+function finishText(problem: OwnProblem): { text: string; names: string[] } {
   const { sums, scale } = problem;
-  const own = matricesOf(problem).slice(2);
+  const own = matricesOf(problem).filter(([name]) => !OPERANDS.includes(name));
   const place = (name: string, layout: MatrixLayout) => {
     const kind = strideClass(layout.column);
     const inner = kind === "0" ? "" : kind === "1" ? " + n" : ` + n * ${name}_n`;
@@ -144,19 +173,21 @@ function finishText(problem: MatmulProblem): { text: string; names: string[] } {
 }
 
 /** A template with a function for products, and what it needs besides the operands' conversions. */
-interface OwnTemplate {
+interface OwnTemplate
+  extends Pick<KernelCode, "template" | "constants" | "launchBounds" | "definitions"> {
   readonly template: KernelTemplate;
-  readonly definitions: string;
 }
 
 /** The C++ of the kernel of a problem. */
-function codeOf(problem: MatmulProblem, call: string, own: OwnTemplate): KernelCode {
-  const { sums, batch } = problem;
+function codeOf(problem: OwnProblem, call: string, own: OwnTemplate): KernelCode {
+  const { sums, batch, a, b } = problem;
   const matrices = matricesOf(problem);
   const { text, names } = finishText(problem);
   const type = sumsType(sums);
   return {
     template: own.template,
+    constants: own.constants ?? {},
+    ...(own.launchBounds === undefined ? {} : { launchBounds: own.launchBounds }),
     dtypes: [
       ...dtypesIn(epilogueOf(problem)),
       ...(problem.mode === "fp8" ? ["float8_e4m3" as const] : []),
@@ -164,20 +195,25 @@ function codeOf(problem: MatmulProblem, call: string, own: OwnTemplate): KernelC
       ...(problem.mode === "bf16" ? ["bfloat16" as const] : []),
     ],
     definitions: [
-      convertText("Left", problem.a.dtype, problem),
-      convertText("Right", problem.b.dtype, problem),
-      own.definitions,
+      ...(b === undefined
+        ? []
+        : [convertText("Left", a.dtype, problem), convertText("Right", b.dtype, problem)]),
+      own.definitions ?? "",
       text,
     ].join("\n"),
     body: [
-      "  const i64 tile = blockIdx.x % tiles;",
-      ...(batch.length === 0 ? [] : ["  i64 rest = blockIdx.x / tiles;"]),
+      "  using namespace matmul;",
+      ...(batch.length === 0
+        ? ["  const i64 tile = blockIdx.x;"]
+        : ["  const i64 tile = blockIdx.x % tiles;", "  i64 rest = blockIdx.x / tiles;"]),
       ...matrices.map(([name]) => `  ${name} += ${name}_offset;`),
       ...batch.map((_, axis) => axis).reverse().flatMap((axis) => [
         ...matrices.map(([name]) => `  ${name} += rest % d${axis} * ${name}_${axis};`),
         `  rest /= d${axis};`,
       ]),
-      `  const Product<${type}, Left, Right> product{a, b, m, n, k, a_m, a_n, b_m, b_n};`,
+      ...(b === undefined ? [`  using Sum = ${type};`] : [
+        `  const Product<${type}, Left, Right> product{a, b, m, n, k, a_m, a_n, b_m, b_n};`,
+      ]),
       `  const Finish finish{${names.join(", ")}};`,
       `  ${call}`,
     ].join("\n"),
@@ -196,7 +232,7 @@ export interface OwnPlan {
 
 /** The launch for tiles of m rows and n columns. */
 export function planOf(
-  { batch, work }: MatmulProblem,
+  { batch, work }: Pick<MatmulProblem, "batch" | "work">,
   [m, n]: readonly [number, number],
   [tileRows, tileColumns]: readonly [number, number],
   block: number = work.form === "block" ? 1 : THREADS,
@@ -208,21 +244,21 @@ export function planOf(
 }
 
 /** What tells the code of a problem from that of others with the same parameters. */
-function keyOf(problem: MatmulProblem, call: string): string {
+function keyOf(problem: OwnProblem, call: string): string {
   const { sums, mode, activation, batch } = problem;
   // The operands of the product have any strides.
-  const epilogue = matricesOf(problem).slice(2)
+  const epilogue = matricesOf(problem).filter(([name]) => !OPERANDS.includes(name))
     .map(([name, { column }]) => `${name} ${strideClass(column)}`);
   return `${call} ${epilogue} ${sums} ${mode} ${activation} ${batch.length}`;
 }
 
 /** Enqueues the kernel that calls a function of a template. */
 export function run(
-  problem: MatmulProblem,
+  problem: OwnProblem,
   result: Tensor,
   call: string,
   plan: OwnPlan,
-  own: OwnTemplate = { template: templates.matmul, definitions: "" },
+  own: OwnTemplate = { template: templates.matmul },
 ): void {
   const { a, b, bias, residual, stream, m, n, k, batch, scale } = problem;
   const numbers: Record<string, number> = {};
@@ -243,7 +279,7 @@ export function run(
     key: keyOf(problem, call),
     inputs: {
       a: a.tensor,
-      b: b.tensor,
+      ...(b === undefined ? {} : { b: b.tensor }),
       ...(bias === undefined ? {} : { bias: bias.tensor }),
       ...(residual === undefined ? {} : { residual: residual.tensor }),
     },
@@ -255,7 +291,9 @@ export function run(
   }, stream);
 }
 
-const TILES = "matmul_tile(product, finish, tile, down, tile_m, tile_n);";
+/** The call of a function for tiles of at most the given rows and columns. */
+const tilesCall = ({ rows, columns }: { readonly rows: number; readonly columns: number }) =>
+  `matmul_tile<${rows}, ${columns}>(product, finish, tile, down, tile_m, tile_n);`;
 
 const planPacked = (problem: MatmulProblem, perBlock?: number, maxColumns?: number): OwnPlan => {
   const { rows, columns } = tileOf(problem, perBlock, maxColumns);
@@ -272,11 +310,11 @@ export const PACKED: MatmulVariant = {
       : "it runs on a host device",
   }),
   plan: (problem) => planPacked(problem),
-  launch: (problem, result) => run(problem, result, TILES, planPacked(problem)),
+  launch: (problem, result) => run(problem, result, tilesCall(TILE), planPacked(problem)),
 };
 
 const planInt8 = (problem: MatmulProblem): OwnPlan =>
-  planPacked(problem, INT8_PER_BLOCK, INT8_COLUMNS);
+  planPacked(problem, INT8_PER_BLOCK, BYTE_TILE.columns);
 
 /** Packed panels of 8-bit integers, in the block form. */
 export const INT8: MatmulVariant = {
@@ -298,12 +336,12 @@ export const INT8: MatmulVariant = {
       result,
       "matmul_int8(product, finish, tile, down, tile_m, tile_n);",
       planInt8(problem),
-      { template: templates.matmulInt8, definitions: "" },
+      { template: templates.matmulInt8, constants: BYTE_TILE_CONSTANTS },
     ),
 };
 
 const planSimt = (problem: MatmulProblem): OwnPlan =>
-  planOf(problem, [problem.m, problem.n], [SIMT_EDGE, SIMT_EDGE]);
+  planOf(problem, [problem.m, problem.n], [SIMT_TILE.rows, SIMT_TILE.columns]);
 
 /** CUDA threads without tensor cores. */
 export const SIMT: MatmulVariant = {
@@ -315,7 +353,7 @@ export const SIMT: MatmulVariant = {
       : "it has CUDA threads, and the host device runs vectorised loops",
   }),
   plan: planSimt,
-  launch: (problem, result) => run(problem, result, TILES, planSimt(problem)),
+  launch: (problem, result) => run(problem, result, tilesCall(SIMT_TILE), planSimt(problem)),
 };
 
 /** The same product of transposed matrices. */
@@ -333,29 +371,3 @@ export function transposed(problem: MatmulProblem): MatmulProblem {
     residual: residual && flip(residual),
   };
 }
-
-const planVector = (problem: MatmulProblem): OwnPlan => {
-  const { m, n, k, work, batch, context } = problem;
-  const extent = Math.max(m, n);
-  if (work.form === "threads") return planOf(problem, [1, extent], [1, SIMT_COLUMNS]);
-  const products = batch.reduce((product, size) => product * size, 1);
-  const wanted = Math.min(2 * context.info.multiprocessorCount, extent * k / READ_PER_BLOCK);
-  const columns = Math.ceil(extent / Math.max(1, Math.ceil(wanted / products)) / 16) * 16;
-  return planOf(problem, [1, extent], [1, Math.min(columns, SUMS)]);
-};
-
-/** One row or one column: the matrix is read once. */
-export const VECTOR: MatmulVariant = {
-  name: "vector",
-  supports: ({ m, n }) => ({
-    supported: m === 1 || n === 1,
-    reason: m === 1 || n === 1
-      ? "with one row or column, the matrix is read once"
-      : `it needs one row or column, and the result has ${m} and ${n}`,
-  }),
-  plan: planVector,
-  launch: (problem, result) => {
-    const row = problem.m === 1 ? problem : transposed(problem);
-    run(row, result, "matmul_vector(product, finish, tile, tile_n);", planVector(problem));
-  },
-};

@@ -60,6 +60,12 @@ export interface MatmulProblem {
   readonly activation: Activation | undefined;
 }
 
+/** The problem after the sums are known. */
+type Epilogue = Pick<
+  MatmulProblem,
+  "sums" | "scale" | "activation" | "bias" | "residual" | "result"
+>;
+
 /** The type in which products of a common element type are added up for a result. */
 export function sumsOf(common: DType, result: DType): DType {
   if (isFloatDType(common)) return common === "float64" ? "float64" : "float32";
@@ -69,7 +75,7 @@ export function sumsOf(common: DType, result: DType): DType {
 }
 
 /** The type in which the product is finished: that of the sums, or a floating one if it needs that. */
-function finishType(problem: Omit<MatmulProblem, "result">): DType {
+function finishType(problem: Omit<Epilogue, "result">): DType {
   const { sums, scale, activation, bias, residual } = problem;
   if (isFloatDType(sums)) return sums;
   const isFloating = scale !== undefined || (activation !== undefined && activation !== "relu") ||
@@ -82,7 +88,7 @@ function finishType(problem: Omit<MatmulProblem, "result">): DType {
  * The element of the result, from `sum`, number 0 for the scale, and inputs 0 and 1 for the bias and
  * the residual.
  */
-export function epilogueOf(problem: MatmulProblem): ExpressionNode {
+export function epilogueOf(problem: Epilogue): ExpressionNode {
   const { sums, scale, activation, bias, residual, result } = problem;
   const type = finishType(problem);
   const input = (index: number, dtype: DType): ExpressionNode => ({ kind: "input", index, dtype });
@@ -102,7 +108,7 @@ export function epilogueOf(problem: MatmulProblem): ExpressionNode {
 }
 
 /** The type of the scale, as the epilogue takes it. */
-export const scaleType = (problem: MatmulProblem): DType => finishType(problem);
+export const scaleType = (problem: Epilogue): DType => finishType(problem);
 
 /** A matrix before dimensions are merged: strides of the batch, then of rows and columns. */
 export interface UnmergedMatrix {

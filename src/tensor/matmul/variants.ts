@@ -8,8 +8,9 @@ import { refuseOption } from "../../ffi/arguments.ts";
 import type { Tensor } from "../tensor.ts";
 import { CUBLASLT_VARIANT } from "./cublaslt.ts";
 import { MMA } from "./mma_variant.ts";
-import { INT8, PACKED, SIMT, VECTOR } from "./own_variants.ts";
+import { INT8, PACKED, SIMT } from "./own_variants.ts";
 import type { MatmulProblem } from "./problem.ts";
+import { ROWS, VECTOR } from "./row_variants.ts";
 
 /** A way to compute matrix products. */
 export interface MatmulVariant {
@@ -30,7 +31,15 @@ export interface MatmulVariant {
 }
 
 /** All variants. The first that supports a problem is taken. */
-const VARIANTS: readonly MatmulVariant[] = [VECTOR, CUBLASLT_VARIANT, INT8, PACKED, MMA, SIMT];
+const VARIANTS: readonly MatmulVariant[] = [
+  VECTOR,
+  CUBLASLT_VARIANT,
+  INT8,
+  PACKED,
+  ROWS,
+  MMA,
+  SIMT,
+];
 
 /** Their names. */
 export const VARIANT_NAMES: readonly string[] = VARIANTS.map(({ name }) => name);

@@ -22,13 +22,8 @@ const MORE = (Deno.env.get("GRIDSTRIDE_TEST_CAPABILITIES") ?? "").split(" ").fil
 const SPILLS: readonly { readonly call: RegExp; readonly most: number; readonly reason: string }[] =
   [
     {
-      call: /^attention_mma<Multiply, Keys::\w+, \d+, (?:176|192|208|224|240|256), \d+>/,
-      most: 408,
-      reason: "a warp has 16 rows of the sums of the values, half a register for each element",
-    },
-    {
       call:
-        /^matmul_mma<Multiply, __nv_fp8_e4m3, __nv_fp8_e4m3, Lie::any, Lie::any, 128, 128, true>/,
+        /^matmul_mma<Multiply, __nv_fp8_e4m3, __nv_fp8_e4m3, Layout::any, Layout::any, 128, 128, true>/,
       most: 160,
       reason: "elements of other types are converted on their way to shared memory",
     },
@@ -91,7 +86,7 @@ function missingHeaders(text: KernelText): string[] {
 
 /** Instances with many registers. */
 const HUNGRY =
-  /^matmul_mma<.* 128, 128, \w+>|^attention_mma<Multiply, Keys::dense, 64, \d{2,}, \d{3}>|^ternary_mma<Multiply, 3/;
+  /^matmul_mma<.* 128, 128, \w+>|^attention_mma<Multiply, attention::Keys::dense, 4, \d, \d+, \d{2,}, \d{3}, |^ternary_mma<Multiply, 3, /;
 
 /** A kernel of each instance of the templates for tensor cores whose name matches. */
 function tensorCoreInstances(kernels: readonly KernelText[], pattern: RegExp): Set<KernelText> {

@@ -45,7 +45,7 @@ const IN_TRITON = "import os, triton; print(os.path.join(os.path.dirname(triton.
   "'backends', 'nvidia', 'bin', 'nvdisasm'))";
 
 /** The path of `nvdisasm`; undefined where there is none. */
-function findDisassembler(): string | undefined {
+export function findDisassembler(): string | undefined {
   const candidates = ["nvdisasm", outputOf("python3", ["-c", IN_TRITON])];
   return candidates.find((it) => it !== undefined && outputOf(it, ["--version"]) !== undefined);
 }

@@ -7,8 +7,9 @@
  * Mapping: a block takes a tile of rows, the queries of all heads of a group, and walks over tiles
  * of 64 keys with a running maximum and sum (Milakov and Gimelshein, "Online normalizer calculation
  * for softmax", 2018; Dao, "FlashAttention-2", 2023). With few tiles of rows, blocks take parts of
- * the keys, and a second kernel merges them. Tiles that no row sees are skipped. Threads: 8 threads
- * share a row. The block form is in attention_loops.cuh, and tensor cores in attention_mma.cuh.
+ * the keys, and a second kernel merges them. Tiles that no row sees are skipped. The block form is
+ * in attention_loops.cuh, CUDA threads are in attention_threads.cuh, and tensor cores in
+ * attention_mma.cuh.
  * Numerics: products and sums as float; the order depends on the shape alone. Scores are in units
  * of log2, but with a mask in units of e: the lowest float has no finite multiple. Only -infinity
  * and false hide a key. A row that sees no key is zero, and its logarithm of the sum is -infinity.
@@ -21,11 +22,12 @@
 
 #include "kernels/tensor/map.cuh"
 
-namespace gridstride::tensor {
+namespace gridstride::tensor::attention {
 
-constexpr int key_tile = 64;
-constexpr int max_head = 256;
-constexpr int few_rows = 16;  // a tile's; otherwise 64
+// Keys of a tile of the block form and of CUDA threads; bounds are multiples of it.
+constexpr int key_tile = GS_KEY_TILE;
+constexpr int max_head = GS_MAX_HEAD;
+constexpr int few_rows = GS_FEW_ROWS;  // of a small tile
 constexpr float log2_of_e = 1.44269504f;
 constexpr float log_of_2 = 0.693147181f;
 constexpr float lowest_float = -3.402823466e38f;
@@ -150,7 +152,7 @@ __device__ __forceinline__ bool is_block_visible(const Attention& a, const Atten
                 row.query / a.block_rows * a.blocks[2] + j / a.block_columns * a.blocks[3]];
 }
 
-__device__ __forceinline__ i64 mask_place(const Attention& a, const AttentionJob& job,
+__device__ __forceinline__ i64 mask_offset(const Attention& a, const AttentionJob& job,
                                           AttentionRow row, i64 j) {
   return job.batch * a.mask[0] + row.head * a.mask[1] + row.query * a.mask[2] + j * a.mask[3];
 }
@@ -209,7 +211,7 @@ __device__ __forceinline__ void add_others(const Attention& a, const AttentionJo
     if (j < diagonal - a.left || j > diagonal + a.right) return false;
     if (blocks != nullptr && !is_block_visible(a, job, blocks, row, j)) return false;
     if constexpr (is_same<M, NoMask>) return true;
-    else return addend_of(mask[mask_place(a, job, row, j)]) != -INFINITY;
+    else return addend_of(mask[mask_offset(a, job, row, j)]) != -INFINITY;
   };
   for (i64 j = job.begin; j < job.end; ++j) {
     const T* const value =
@@ -229,162 +231,14 @@ __device__ __forceinline__ void add_others(const Attention& a, const AttentionJo
 
 template <bool HasMask>
 __device__ __forceinline__ void store_sum(const Attention& a, const AttentionJob& job,
-                                          AttentionRow row, float most, float sum, float* sums) {
+                                          AttentionRow row, float row_max, float row_sum,
+                                          float* sums) {
   if (sums == nullptr) return;
-  const float base = HasMask ? most : most * log_of_2;
+  const float base = HasMask ? row_max : row_max * log_of_2;
   sums[job.part * a.sums[3] + job.batch * a.sums[0] + row.head * a.sums[1] +
        (job.query + row.query) * a.sums[2]] =
-      sum == 0.0f ? -INFINITY : fmaf(log2f(sum), log_of_2, base);
+      row_sum == 0.0f ? -INFINITY : fmaf(log2f(row_sum), log_of_2, base);
 }
-
-#if !defined(GS_BLOCK_FORM)
-constexpr int depth = 32;       // elements of heads in shared memory
-constexpr int value_tile = 16;  // rows of values there
-
-// Blocks of 128 threads: 16 groups of 8 threads, each of which shares rows. Columns: of values that
-// a thread computes at most.
-template <Keys Source, int TileRows, int Columns, typename T, typename M, typename Out>
-__device__ __forceinline__ void attention(const Attention& a, const T* q, const T* k, const T* v,
-                                          const M* mask, const bool* blocks, const int* places,
-                                          Out* out, float* sums) {
-  constexpr bool has_mask = !is_same<M, NoMask>;
-  constexpr int Rows = TileRows / 16;
-  constexpr int per_thread = key_tile / 8;
-  constexpr int operands = (TileRows + key_tile) * (depth + 1);
-  constexpr int values = value_tile * 8 * Columns;
-  __shared__ float shared[operands > values ? operands : values];
-  __shared__ float powers[TileRows][key_tile + 1];
-  float* const shared_k = shared + TileRows * (depth + 1);
-  const AttentionJob job = attention_job<Source>(a, TileRows, places, blockIdx.x);
-  if (job.rows <= 0) return;
-  const int across = threadIdx.x % 8;
-  const int first = threadIdx.x / 8 * Rows;
-  const int size = static_cast<int>(a.size);
-  const int value_size = static_cast<int>(a.value_size);
-  const float scale = scale_of(a);
-  const T* const own_k = k + job.batch * a.k[0] + job.head * a.k[1];
-  const T* const own_v = v + job.batch * a.v[0] + job.head * a.v[1];
-  AttentionRow rows[Rows];
-  float most[Rows];
-  float total[Rows];
-  float result[Rows][Columns];
-  bool has_others = false;  // values that are NaN or infinite
-  for (int r = 0; r < Rows; ++r) {
-    rows[r] = row_of(a, job, first + r < job.rows ? first + r : job.rows - 1);
-    most[r] = -INFINITY;
-    total[r] = 0.0f;
-    for (int c = 0; c < Columns; ++c) result[r][c] = 0.0f;
-  }
-  for (i64 begin = job.begin; begin < job.end; begin += key_tile) {
-    bool is_visible[Rows];
-    bool is_any = blocks == nullptr;
-    for (int r = 0; r < Rows; ++r) {
-      is_visible[r] = blocks == nullptr || is_block_visible(a, job, blocks, rows[r], begin);
-      is_any |= is_visible[r];
-    }
-    if (!__syncthreads_or(is_any)) continue;
-    const int count = job.end - begin < key_tile ? static_cast<int>(job.end - begin) : key_tile;
-    float scores[Rows][per_thread] = {};
-    for (int d = 0; d < size; d += depth) {
-      __syncthreads();  // the last operands are still read
-      for (int i = threadIdx.x; i < (TileRows + key_tile) * depth; i += blockDim.x) {
-        const int row = i / depth;
-        const int at = d + i % depth;
-        float element = 0.0f;
-        if (row < job.rows && at < size) {
-          const AttentionRow own = row_of(a, job, row);
-          element = scale * load(q[job.batch * a.q[0] + own.head * a.q[1] +
-                                   (job.query + own.query) * a.q[2] + at]);
-        } else if (row >= TileRows && row - TileRows < count && at < size) {
-          element = load(own_k[key_row<Source>(a, job, begin + row - TileRows) * a.k[2] + at]);
-        }
-        shared[row * (depth + 1) + i % depth] = element;
-      }
-      __syncthreads();
-      for (int i = 0; i < depth; ++i) {
-        float keys[per_thread];
-        for (int j = 0; j < per_thread; ++j) keys[j] = shared_k[(across + 8 * j) * (depth + 1) + i];
-        for (int r = 0; r < Rows; ++r) {
-          const float query = shared[(first + r) * (depth + 1) + i];
-          for (int j = 0; j < per_thread; ++j) scores[r][j] = fmaf(query, keys[j], scores[r][j]);
-        }
-      }
-    }
-    for (int r = 0; r < Rows; ++r) {
-      const i64 diagonal = rows[r].query + job.offset;
-      float largest = most[r];
-      for (int j = 0; j < per_thread; ++j) {
-        const i64 at = begin + across + 8 * j;
-        const bool is_seen = across + 8 * j < count && is_visible[r] && at >= diagonal - a.left &&
-                             at <= diagonal + a.right;
-        if constexpr (has_mask) {
-          if (is_seen) {
-            scores[r][j] =
-                masked<M>(scores[r][j], addend_of(mask[mask_place(a, job, rows[r], at)]));
-          }
-        }
-        if (!is_seen) scores[r][j] = -INFINITY;
-        largest = scores[r][j] > largest ? scores[r][j] : largest;
-      }
-      for (int distance = 4; distance > 0; distance /= 2) {
-        const float other = __shfl_xor_sync(0xffffffffu, largest, distance);
-        largest = other > largest ? other : largest;
-      }
-      // Of a row without visible keys all powers are 0.
-      const float base = largest == -INFINITY ? 0.0f : largest;
-      const float factor = exp2f(exponent_of<has_mask>(most[r], base));
-      float sum = 0.0f;
-      for (int j = 0; j < per_thread; ++j) {
-        const float power = exp2f(exponent_of<has_mask>(scores[r][j], base));
-        powers[first + r][across + 8 * j] = power;
-        sum += power;
-      }
-      for (int distance = 4; distance > 0; distance /= 2) {
-        sum += __shfl_xor_sync(0xffffffffu, sum, distance);
-      }
-      total[r] = fmaf(total[r], factor, sum);
-      most[r] = largest;
-      for (int c = 0; c < Columns; ++c) result[r][c] *= factor;
-    }
-    for (int j = 0; j < count; j += value_tile) {
-      __syncthreads();  // the last operands are still read
-      for (int i = threadIdx.x; i < value_tile * value_size; i += blockDim.x) {
-        const int row = i / value_size;
-        const int column = i - row * value_size;
-        float element = 0.0f;
-        if (j + row < count) {
-          element = load(own_v[key_row<Source>(a, job, begin + j + row) * a.v[2] + column]);
-        }
-        const bool is_other = !is_number(element);
-        has_others |= is_other;
-        shared[row * 8 * Columns + column] = is_other ? 0.0f : element;
-      }
-      __syncthreads();
-      for (int i = 0; i < value_tile; ++i) {
-        for (int c = 0; c < Columns; ++c) {
-          if (across + 8 * c >= value_size) break;
-          const float value = shared[i * 8 * Columns + across + 8 * c];
-          for (int r = 0; r < Rows; ++r) {
-            result[r][c] = fmaf(powers[first + r][j + i], value, result[r][c]);
-          }
-        }
-      }
-    }
-  }
-  for (int r = 0; r < Rows; ++r) {
-    if (first + r >= job.rows) continue;
-    const float factor = total[r] == 0.0f ? 0.0f : 1.0f / total[r];
-    Out* const to = out_row(a, job, rows[r], out);
-    for (int c = 0; c < Columns; ++c) {
-      if (across + 8 * c < value_size) to[across + 8 * c] = store<Out>(result[r][c] * factor);
-    }
-    if (across == 0) store_sum<has_mask>(a, job, rows[r], most[r], total[r], sums);
-  }
-  if (!__syncthreads_or(has_others)) return;
-  add_others<Source>(a, job, v, mask, blocks, static_cast<int>(threadIdx.x),
-                     static_cast<int>(blockDim.x), out);
-}
-#endif
 
 // Merges the results of parts of the keys, each [rows, columns], by their sums.
 template <typename Out>
@@ -393,24 +247,30 @@ __device__ __forceinline__ void merge_attention(i64 elements, i64 chunk, i64 par
                                                 const float* part_sums, Out* out, float* sums) {
   map(Space<1, 1>{}, elements, chunk, [=](const i64*, i64 i) {
     const i64 row = i / columns;
-    float most = -INFINITY;
+    float row_max = -INFINITY;
     for (i64 part = 0; part < parts; ++part) {
-      const float own = part_sums[part * rows + row];
-      most = own > most ? own : most;
+      const float part_sum = part_sums[part * rows + row];
+      row_max = part_sum > row_max ? part_sum : row_max;
     }
-    const float base = most == -INFINITY ? 0.0f : most;
-    float total = 0.0f;
+    const float base = row_max == -INFINITY ? 0.0f : row_max;
+    float weights = 0.0f;
     float value = 0.0f;
     for (i64 part = 0; part < parts; ++part) {
       const float weight = exponential(part_sums[part * rows + row] - base);
-      total += weight;
+      weights += weight;
       value += weight * part_out[part * elements + i];
     }
-    out[i] = store<Out>(total == 0.0f ? 0.0f : value / total);
+    out[i] = store<Out>(weights == 0.0f ? 0.0f : value / weights);
     if (sums != nullptr && i == row * columns) {
-      sums[row] = total == 0.0f ? -INFINITY : base + logf(total);
+      sums[row] = weights == 0.0f ? -INFINITY : base + logf(weights);
     }
   });
 }
 
-}  // namespace gridstride::tensor
+}  // namespace gridstride::tensor::attention
+
+#if defined(GS_BLOCK_FORM)
+#include "kernels/tensor/attention/attention_loops.cuh"
+#else
+#include "kernels/tensor/attention/attention_threads.cuh"
+#endif

@@ -13,51 +13,17 @@
 #include "kernels/tensor/attention/attention.cuh"
 
 #if defined(GS_BLOCK_FORM)
-namespace gridstride::tensor {
+namespace gridstride::tensor::attention {
 
-// Products of vectors become fused multiply-adds, which g++ does not know by name behind a
-// precompiled header.
-#if defined(__clang__)
-#pragma clang fp contract(fast)
-#else
-#pragma GCC optimize("O3,fp-contract=fast")
-#endif
+GS_CONTRACT_REST
+#define GS_UNROLL_16 _Pragma("GCC unroll 16")
 
-#if defined(__AVX512F__)
-constexpr int lanes = 16;
-constexpr int wide_vectors = 4;
-#elif defined(__AVX2__)
-constexpr int lanes = 8;
-constexpr int wide_vectors = 2;
-#else
-constexpr int lanes = 4;
-#if defined(__aarch64__)
-constexpr int wide_vectors = 4;
-#else
-constexpr int wide_vectors = 2;
-#endif
-#endif
-typedef float Lanes __attribute__((vector_size(4 * lanes)));
-typedef int IntLanes __attribute__((vector_size(4 * lanes)));
-#define GS_UNROLL _Pragma("GCC unroll 16")
-
-// 2^x for x ≤ 0, at most 2 ULP from the true value; 0 below the normal numbers.
-__device__ __forceinline__ Lanes power_of_2(Lanes x) {
-  const Lanes low = Lanes{} - 126.0f;
-  const Lanes limited = x < low ? low : x;
-  const Lanes shift = Lanes{} + 12582912.0f;  // leaves the nearest integer in the lowest bits
-  const Lanes shifted = limited + shift;
-  const Lanes r = limited - (shifted - shift);
-  Lanes p = Lanes{} + 1.5403530e-4f;
-  p = p * r + 1.3333558e-3f;
-  p = p * r + 9.6181291e-3f;
-  p = p * r + 5.5504109e-2f;
-  p = p * r + 2.4022651e-1f;
-  p = p * r + 6.9314718e-1f;
-  p = p * r + 1.0f;
-  const IntLanes exponent = (reinterpret_cast<const IntLanes&>(shifted) - 0x4b400000 + 127) << 23;
-  return x < low ? Lanes{} : p * reinterpret_cast<const Lanes&>(exponent);
-}
+using vectors::power_of_2;
+using Lanes = vectors::FloatLanes;
+using IntLanes = vectors::IntLanes;
+constexpr int lanes = sizeof(Lanes) / sizeof(float);
+// Vectors of sums in registers, beside a factor for all lanes.
+constexpr int wide_vectors = vectors::register_count == 32 ? 4 : 2;
 
 // sums[r][v] += vectors[t][v] · factor(r, t) over t < count, with the sums in registers.
 template <int Rows, int Vectors, int Stride, typename Factor>
@@ -65,12 +31,12 @@ __device__ __forceinline__ void accumulate(int count, const Lanes* vectors,
                                            Lanes (&sums)[Rows][Vectors], Factor factor) {
   for (int t = 0; t < count; ++t) {
     Lanes row[Vectors];
-    GS_UNROLL
+    GS_UNROLL_16
     for (int v = 0; v < Vectors; ++v) row[v] = vectors[t * Stride + v];
-    GS_UNROLL
+    GS_UNROLL_16
     for (int r = 0; r < Rows; ++r) {
       const Lanes other = Lanes{} + factor(r, t);
-      GS_UNROLL
+      GS_UNROLL_16
       for (int v = 0; v < Vectors; ++v) sums[r][v] = row[v] * other + sums[r][v];
     }
   }
@@ -79,27 +45,12 @@ __device__ __forceinline__ void accumulate(int count, const Lanes* vectors,
 // A row as floats, which are copied to `wide` if need be.
 template <typename T>
 __device__ __forceinline__ const float* widened(const T* row, i64 size, float* wide) {
+  i64 d = vectors::widen(row, size, wide);
   GS_INDEPENDENT
-  for (i64 d = 0; d < size; ++d) wide[d] = load(row[d]);
-  return wide;
-}
-__device__ __forceinline__ const float* widened(const float* row, i64, float*) { return row; }
-#if defined(GS_USES_FLOAT16) && defined(__F16C__)
-// Single elements take several times as long.
-__device__ __forceinline__ const float* widened(const __half* row, i64 size, float* wide) {
-  typedef short Halves __attribute__((vector_size(16)));
-  typedef float Floats __attribute__((vector_size(32)));
-  i64 d = 0;
-  for (; d + 8 <= size; d += 8) {
-    Halves packed;
-    __builtin_memcpy(&packed, row + d, sizeof packed);
-    const Floats floats = __builtin_ia32_vcvtph2ps256(packed);
-    __builtin_memcpy(wide + d, &floats, sizeof floats);
-  }
   for (; d < size; ++d) wide[d] = load(row[d]);
   return wide;
 }
-#endif
+__device__ __forceinline__ const float* widened(const float* row, i64, float*) { return row; }
 
 // The rows of a tile are the lanes of some columns of vectors. Scores are those of Span columns.
 template <int Columns, int Span>
@@ -110,8 +61,8 @@ struct ScoreTile {
 
   Lanes scores[key_tile * span];
   Lanes addends[key_tile * span];  // to scores
-  Lanes most[columns];
-  Lanes total[columns];
+  Lanes row_max[columns];
+  Lanes row_sum[columns];
   Lanes factor[columns];
   IntLanes low[columns];
   IntLanes high[columns];
@@ -126,8 +77,8 @@ struct AttentionTile : ScoreTile<Columns, Columns> {
   static constexpr int step = Vectors == 1 ? 8 : 6;
   using ScoreTile<Columns, Columns>::rows;
   using ScoreTile<Columns, Columns>::scores;
-  using ScoreTile<Columns, Columns>::most;
-  using ScoreTile<Columns, Columns>::total;
+  using ScoreTile<Columns, Columns>::row_max;
+  using ScoreTile<Columns, Columns>::row_sum;
   using ScoreTile<Columns, Columns>::factor;
 
   Lanes q[max_head * columns];
@@ -194,9 +145,9 @@ struct AttentionTile : ScoreTile<Columns, Columns> {
     Lanes products[Rows][Vectors] = {};
     accumulate<Rows, Vectors, columns>(size, q + group * Vectors, products,
                                        [&](int r, int d) { return k[j + r][d]; });
-    GS_UNROLL
+    GS_UNROLL_16
     for (int r = 0; r < Rows; ++r) {
-      GS_UNROLL
+      GS_UNROLL_16
       for (int v = 0; v < Vectors; ++v) {
         scores[(j + r) * columns + group * Vectors + v] = products[r][v];
       }
@@ -215,18 +166,18 @@ struct AttentionTile : ScoreTile<Columns, Columns> {
   __device__ __forceinline__ void add_columns(int group, int c, int count) {
     Lanes products[Rows][Vectors];
     Lanes* const place = sums + c * columns + group * Vectors;
-    GS_UNROLL
+    GS_UNROLL_16
     for (int r = 0; r < Rows; ++r) {
-      GS_UNROLL
+      GS_UNROLL_16
       for (int v = 0; v < Vectors; ++v) {
         products[r][v] = place[r * columns + v] * factor[group * Vectors + v];
       }
     }
     accumulate<Rows, Vectors, columns>(count, scores + group * Vectors, products,
                                        [&](int r, int j) { return this->v[j][c + r]; });
-    GS_UNROLL
+    GS_UNROLL_16
     for (int r = 0; r < Rows; ++r) {
-      GS_UNROLL
+      GS_UNROLL_16
       for (int v = 0; v < Vectors; ++v) place[r * columns + v] = products[r][v];
     }
   }
@@ -243,23 +194,23 @@ struct AttentionTile : ScoreTile<Columns, Columns> {
   template <bool HasMask>
   __device__ __forceinline__ void normalize(int column, int count, float) {
     Lanes* const place = scores + column;
-    const Lanes before = most[column];
+    const Lanes before = row_max[column];
     Lanes largest = before;
     for (int j = 0; j < count; ++j) {
       const Lanes s = place[j * columns];
       largest = s > largest ? s : largest;
     }
-    most[column] = largest;
-    // Of a row without visible keys all powers are 0.
+    row_max[column] = largest;
+    // If a row has no visible keys, all of its powers are 0.
     const Lanes base = largest == -INFINITY ? Lanes{} : largest;
     factor[column] = power_of_2(exponent_of<HasMask>(before, base));
-    Lanes sum = total[column] * factor[column];
+    Lanes sum = row_sum[column] * factor[column];
     for (int j = 0; j < count; ++j) {
       const Lanes p = power_of_2(exponent_of<HasMask>(place[j * columns], base));
       place[j * columns] = p;
       sum += p;
     }
-    total[column] = sum;
+    row_sum[column] = sum;
   }
 
   template <typename Out>
@@ -294,8 +245,8 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
   const int used = (job.rows + Tile::width * lanes - 1) / (Tile::width * lanes) * Tile::width;
   const float scale = scale_of(a);
   const float unit = Tile::unit(scale);
-  const T* const own_k = k + job.batch * a.k[0] + job.head * a.k[1];
-  const T* const own_v = v + job.batch * a.v[0] + job.head * a.v[1];
+  const T* const k_base = k + job.batch * a.k[0] + job.head * a.k[1];
+  const T* const v_base = v + job.batch * a.v[0] + job.head * a.v[1];
   AttentionRow rows[Tile::rows];
   const T* queries[Tile::rows];
   int low[Tile::rows];
@@ -318,11 +269,12 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
   __builtin_memcpy(tile.low, low, sizeof low);
   __builtin_memcpy(tile.high, high, sizeof high);
   for (int c = 0; c < used; ++c) {
-    tile.most[c] = Lanes{} - INFINITY;
-    tile.total[c] = Lanes{};
+    tile.row_max[c] = Lanes{} - INFINITY;
+    tile.row_sum[c] = Lanes{};
   }
   for (i64 begin = job.begin; begin < job.end; begin += key_tile) {
     const int count = job.end - begin < key_tile ? static_cast<int>(job.end - begin) : key_tile;
+    // Tiles in hidden blocks are skipped.
     if (blocks != nullptr) {
       bool is_visible = false;
       for (int r = 0; r < used * lanes; ++r) {
@@ -332,14 +284,15 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
       }
       if (!is_visible) continue;
     }
+    // Operands: the rows of keys and values.
     for (int j = 0; j < count; ++j) {
       const i64 row = key_row<Source>(a, job, begin + j);
-      tile.set_key(j, own_k + row * a.k[2], own_v + row * a.v[2], size, value_size);
+      tile.set_key(j, k_base + row * a.k[2], v_base + row * a.v[2], size, value_size);
       // Few rows take less time than reading the keys.
       if (Tile::rows == few_rows && begin + key_tile + j < job.end) {
         const i64 next = key_row<Source>(a, job, begin + key_tile + j);
-        prefetch(own_k + next * a.k[2], size);
-        prefetch(own_v + next * a.v[2], value_size);
+        prefetch(k_base + next * a.k[2], size);
+        prefetch(v_base + next * a.v[2], value_size);
       }
     }
     const bool is_whole = common_low <= begin && begin + count - 1 <= common_high;
@@ -347,10 +300,12 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
                                   is_whole && !has_mask && blocks == nullptr);
     for (int first = 0; first < used; first += Tile::span) {
       const int last = used - first < Tile::span ? used : first + Tile::span;
+      // Scores.
       tile.score(first, last, count, size);
+      // Mask: its elements, the window and the blocks.
       if constexpr (has_mask) {
         for (int r = first * lanes; r < last * lanes && r < job.rows; ++r) {
-          const M* const own = mask + mask_place(a, job, rows[r], begin);
+          const M* const own = mask + mask_offset(a, job, rows[r], begin);
           float* const place = reinterpret_cast<float*>(tile.addends) + r - first * lanes;
           for (int j = 0; j < count; ++j) {
             place[j * Tile::span * lanes] = addend_of(own[j * a.mask[3]]);
@@ -372,22 +327,23 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
           }
         }
       }
+      // Online softmax, and values.
       for (int c = first; c < last; ++c) tile.template normalize<has_mask>(c, count, unit);
       tile.add_values(first, last, count, value_size);
     }
   }
+  // Store.
   tile.end();
   for (int r = 0; r < job.rows; ++r) {
-    const float sum = tile.total[r / lanes][r % lanes];
+    const float sum = tile.row_sum[r / lanes][r % lanes];
     const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
     tile.store_row(r, out_row(a, job, rows[r], out), value_size, factor);
-    store_sum<has_mask>(a, job, rows[r], tile.most[r / lanes][r % lanes], sum, sums);
+    store_sum<has_mask>(a, job, rows[r], tile.row_max[r / lanes][r % lanes], sum, sums);
   }
   if (has_others) add_others<Source>(a, job, v, mask, blocks, 0, 1, out);
 }
 
-#if defined(GS_USES_BFLOAT16) && defined(__AVX512VNNI__) && defined(__x86_64__) && \
-    defined(__linux__)
+#if defined(GS_USES_BFLOAT16) && defined(GS_HAS_MATRIX_TILES)
 #define GS_MATRIX_TILES 1
 // See attention_tiles.cuh.
 template <int Columns>
@@ -410,5 +366,5 @@ __device__ __forceinline__ void attention(const Attention& a, const T* q, const 
                                                            sums);
 }
 
-}  // namespace gridstride::tensor
+}  // namespace gridstride::tensor::attention
 #endif

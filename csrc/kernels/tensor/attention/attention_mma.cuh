@@ -3,54 +3,85 @@
  *
  * Problem: that of attention.cuh, for elements of 16 bits whose rows of keys and values lie at
  * multiples of 16 bytes. Multiply is mma.sync of 16 rows, 8 columns and a depth of 16.
- * Mapping: a warp has 16 rows (Dao, "FlashAttention-2", 2023): its queries, scores and sums stay in
- * registers, and the powers of scores are the left operand of the second product as they lie there.
- * Tiles of keys and values arrive by cp.async in one half of shared memory while the other half is
- * multiplied. Chunks of 16 bytes are permuted within a row, so that ldmatrix, which transposes the
- * values, meets no bank twice. Behind the last key and the last element are zeros.
+ * Mapping: a warp has RowTiles times 16 rows (Dao, "FlashAttention-2", 2023), whose scores, sums and
+ * results stay in registers; the powers of scores are the left operand of the second product as
+ * they lie there. Two times 16 rows share each fragment of keys and values, which halves the reads
+ * of shared memory. Queries, a tile of keys and one of values lie there, by cp.async: values arrive
+ * while their keys are multiplied, and the next keys while the values are. Rows have an odd number
+ * of chunks of 16 bytes, so that ldmatrix, which transposes the values, meets no bank twice. Behind
+ * the last key and the last element are zeros. The next fragments are read while some are
+ * multiplied.
  * Bytes and operations: 2 (Size + Value) operations per visible score; keys and values are read
  * once by each tile of rows, mostly from the second-level cache.
- * Hidden keys: where a row may have one, each thread clears values that are NaN or infinite, of
- * those that it copied.
+ * Hidden keys: tiles that all rows see take a loop without comparisons. In others each thread
+ * clears values that are NaN or infinite, of those that it copied, and rows compare their limits,
+ * which lie in shared memory.
  * Numerics: as in attention.cuh, but powers are rounded to the element type before they are
- * multiplied with the values, and the tensor core rounds its sums, or truncates them.
+ * multiplied with the values, and the tensor core rounds its sums, or truncates them. Without a
+ * mask, scores are scaled as their base is subtracted, in one rounding. The base of a row's powers
+ * is a score of the row, and changes when another exceeds it by more than a factor of 2^8: results
+ * are seldom rescaled.
  */
 #pragma once
 
 #include "kernels/tensor/attention/attention.cuh"
 #include "kernels/tensor/matmul/tensor_core.cuh"
+#include "kernels/tensor/warp.cuh"
 
-namespace gridstride::tensor {
 #if !defined(GS_BLOCK_FORM)
+namespace gridstride::tensor::attention {
 
-// Rows of keys or values in shared memory, each of `Width` elements of 16 bits.
+constexpr float max_exponent = 8.0f;
+
+// Rows of queries, keys or values in shared memory, each of `Width` elements of 16 bits and a chunk
+// of 16 bytes without use: an odd number of chunks, so 8 rows below each other meet no bank twice.
 template <int Width>
 struct HeadTile {
   static constexpr int chunks = Width / 8;
-  // Rows of an odd multiple of `group` chunks, at most 8, fill 128 bytes after 8 / group rows.
-  static constexpr int group = chunks % 8 == 0 ? 8 : chunks % 4 == 0 ? 4 : 2;
+  static constexpr int pitch = (chunks + 1) * 16;
+  // Threads that copy a row, a power of two. Those beyond its chunks have no work.
+  static constexpr int row_threads = chunks <= 2 ? 2 : chunks <= 4 ? 4 : chunks <= 8 ? 8
+                                   : chunks <= 16 ? 16 : 32;
 
-  static __device__ __forceinline__ int place(int row, int column) {
-    return (row * chunks + (column ^ (row * group / 8 % group))) * 16;
+  // Calls visit(row, offset) for each chunk of this thread: its column, and every `Threads /
+  // row_threads`-th row from the first one on.
+  static __device__ __forceinline__ int column() {
+    return static_cast<int>(threadIdx.x) % row_threads;
+  }
+  static __device__ __forceinline__ int first_row() {
+    return static_cast<int>(threadIdx.x) / row_threads;
+  }
+  template <int Rows, int Threads, int Unroll = Rows, typename Visit>
+  static __device__ __forceinline__ void for_chunks(Visit visit) {
+    if (chunks < row_threads && column() >= chunks) return;
+    constexpr int step = Threads / row_threads;
+    const int first = first_row();
+    const int offset = first * pitch + column() * 16;
+#pragma unroll Unroll
+    for (int row = 0; row < Rows; row += step) {
+      if (Rows % step != 0 && row + first >= Rows) break;
+      visit(row + first, offset + row * pitch);
+    }
   }
 
-  // Starts to copy the rows of some keys: `count` of `rows`, with `size` elements.
-  template <Keys Source, int Rows, int Threads, typename T>
-  static __device__ __forceinline__ void fill(unsigned char* tile, const Attention& a,
-                                              const AttentionJob& job, const T* from, i64 stride,
-                                              i64 begin, int count, int size) {
-#pragma unroll 2
-    for (int start = 0; start < Rows * chunks; start += Threads) {
-      const int i = start + static_cast<int>(threadIdx.x);
-      if (Rows * chunks % Threads != 0 && i >= Rows * chunks) break;
-      const int row = i / chunks;
-      const int column = i % chunks;
-      const int rest = row < count ? size - column * 8 : 0;
-      // The address must be one even where nothing is read.
-      const T* const source =
-          rest > 0 ? from + key_row<Source>(a, job, begin + row) * stride + column * 8 : from;
-      copy_chunk(tile + place(row, column), source, rest <= 0 ? 0 : rest > 8 ? 16 : rest * 2);
-    }
+  // Starts to copy `count` of `Rows` rows with `size` elements. source_of(row) is called for the rows
+  // of this thread in their order, and returns the thread's chunk of one, or any address where there
+  // is none.
+  template <int Rows, int Threads, typename SourceOf>
+  static __device__ __forceinline__ void fill(unsigned tile, int count, int size,
+                                              SourceOf source_of) {
+    const int rest = size - column() * 8;
+    const int bytes = rest <= 0 ? 0 : rest > 8 ? 16 : rest * 2;
+    for_chunks<Rows, Threads, 1>([&](int row, int offset) {
+      copy_chunk(tile + offset, source_of(row), row < count ? bytes : 0);
+    });
+  }
+
+  // The same for rows that are all there.
+  template <int Rows, int Threads, typename SourceOf>
+  static __device__ __forceinline__ void fill_whole(unsigned tile, SourceOf source_of) {
+    for_chunks<Rows, Threads>(
+        [&](int row, int offset) { copy_chunk(tile + offset, source_of(row)); });
   }
 
   // Makes 0 of elements that are NaN or infinite, of those that this thread copied, and returns
@@ -61,19 +92,18 @@ struct HeadTile {
     const unsigned distance = (0x8000u - infinity) * 0x10001u;
     const auto others_of = [&](unsigned pair) { return (pair & 0x7fff7fffu) + distance; };
     bool result = false;
-#pragma unroll 1
-    for (int start = 0; start < Rows * chunks; start += Threads) {
-      const int i = start + static_cast<int>(threadIdx.x);
-      if (Rows * chunks % Threads != 0 && i >= Rows * chunks) break;
-      auto* const pairs = reinterpret_cast<unsigned*>(tile + place(i / chunks, i % chunks));
-      unsigned others = 0;
-#pragma unroll
-      for (int p = 0; p < 4; ++p) others |= others_of(pairs[p]);
-      if ((others & 0x80008000u) == 0) continue;
+    for_chunks<Rows, Threads, 1>([&](int, int offset) {
+      uint4 chunk = *reinterpret_cast<const uint4*>(tile + offset);
+      const unsigned others =
+          others_of(chunk.x) | others_of(chunk.y) | others_of(chunk.z) | others_of(chunk.w);
+      if ((others & 0x80008000u) == 0) return;
       result = true;
-#pragma unroll
-      for (int p = 0; p < 4; ++p) pairs[p] &= ~((others_of(pairs[p]) >> 15 & 0x10001u) * 0xffffu);
-    }
+      const auto cleared = [&](unsigned pair) {
+        return pair & ~((others_of(pair) >> 15 & 0x10001u) * 0xffffu);
+      };
+      *reinterpret_cast<uint4*>(tile + offset) = {cleared(chunk.x), cleared(chunk.y),
+                                                  cleared(chunk.z), cleared(chunk.w)};
+    });
     return result;
   }
 };
@@ -103,222 +133,449 @@ __device__ __forceinline__ unsigned infinity_bits() {
   return packed<T>(INFINITY, INFINITY) & 0xffffu;
 }
 
-// The elements of a row of queries from `at` on, of which `rest` are there.
-template <typename T>
-__device__ __forceinline__ unsigned query_pair(const T* row, int rest) {
-  unsigned result = 0;
-  if (rest >= 2) {
-    result = *reinterpret_cast<const unsigned*>(row);
-  } else if (rest == 1) {
-    memcpy(&result, row, sizeof(T));
+template <bool Value>
+struct Constant {
+  static constexpr bool value = Value;
+};
+
+// The keys that a row sees.
+struct alignas(8) KeyRange {
+  int low;
+  int high;
+};
+
+// The registers of a warp: RowTiles times 16 rows, of which a thread has rows lane / 4 and 8 below,
+// and columns lane % 4 * 2 and the next of every 8.
+template <typename Multiply, int RowTiles, int KeyTile, int Size, int Value, typename T>
+struct WarpRows {
+  using TileK = HeadTile<Size>;
+  using TileV = HeadTile<Value>;
+
+  float scores[RowTiles][KeyTile / 8][4];
+  float result[RowTiles][Value / 8][4];
+  float row_base[RowTiles][2];
+  float row_sum[RowTiles][2];  // of this thread's columns
+
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (int t = 0; t < RowTiles; ++t) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        row_base[t][r] = -INFINITY;
+        row_sum[t][r] = 0.0f;
+      }
+#pragma unroll
+      for (int i = 0; i < Value / 8; ++i) {
+#pragma unroll
+        for (int c = 0; c < 4; ++c) result[t][i][c] = 0.0f;
+      }
+    }
   }
-  return result;
+
+  // The offset of the lane's row of four matrices: two below each other, beside two others.
+  template <typename Tile>
+  static __device__ __forceinline__ unsigned lane_offset() {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    return lane % 16 * Tile::pitch + lane / 16 * 16;
+  }
+  // The same for two beside each other, above two others: the right operands of two products, each
+  // in neighbouring registers.
+  static __device__ __forceinline__ unsigned key_offset() {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    return (lane / 16 * 8 + lane % 8) * TileK::pitch + lane / 8 % 2 * 16;
+  }
+
+  // scores = queries · keys, from the addresses of their first rows.
+  __device__ __forceinline__ void multiply_keys(unsigned q_tile, unsigned k_tile) {
+    constexpr int across = KeyTile / 16;
+    constexpr int steps = Size / 16 * across;
+    const unsigned q_row = q_tile + lane_offset<TileK>();
+    const unsigned k_row = k_tile + key_offset();
+    unsigned queries[RowTiles][4];
+    unsigned keys[2][4];
+    const auto read = [&](int step) {
+      const int i = step / across;
+      const int j = step % across;
+      read_matrices(k_row + i * 32 + j * 16 * TileK::pitch, keys[step % 2]);
+    };
+#pragma unroll
+    for (int t = 0; t < RowTiles; ++t) {
+#pragma unroll
+      for (int j = 0; j < KeyTile / 8; ++j) {
+#pragma unroll
+        for (int c = 0; c < 4; ++c) scores[t][j][c] = 0.0f;
+      }
+    }
+    read(0);
+#pragma unroll
+    for (int step = 0; step < steps; ++step) {
+      if (step + 1 < steps) read(step + 1);
+      const int j = step % across;
+      if (j == 0) {
+#pragma unroll
+        for (int t = 0; t < RowTiles; ++t) {
+          read_matrices(q_row + step / across * 32 + t * 16 * TileK::pitch, queries[t]);
+        }
+      }
+      const unsigned(&key)[4] = keys[step % 2];
+#pragma unroll
+      for (int t = 0; t < RowTiles; ++t) {
+        const unsigned(&query)[4] = queries[t];
+        Multiply{}(scores[t][2 * j], query, key[0], key[1]);
+        Multiply{}(scores[t][2 * j + 1], query, key[2], key[3]);
+      }
+    }
+  }
+
+  // Rescales rows if scores exceed their bases by far. With a mask, scores are in units of e;
+  // otherwise they are products that lack a factor.
+  template <bool HasMask>
+  __device__ __forceinline__ void update_bases(float scale) {
+    float tile_max[RowTiles][2];
+    bool grows = false;
+#pragma unroll
+    for (int t = 0; t < RowTiles; ++t) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        float largest = scores[t][0][2 * r];
+#pragma unroll
+        for (int j = 0; j < KeyTile / 8; ++j) {
+          largest = fmaxf(largest, fmaxf(scores[t][j][2 * r], scores[t][j][2 * r + 1]));
+        }
+        largest = warp_max<4>(largest);
+        if constexpr (!HasMask) largest *= scale;
+        tile_max[t][r] = largest;
+        grows |= exponent_of<HasMask>(largest, row_base[t][r]) > max_exponent;
+      }
+    }
+    if (__any_sync(whole_warp, grows)) rescale<HasMask>(tile_max);
+  }
+
+  // Makes a score of the tile the base of rows that exceed theirs by far.
+  template <bool HasMask>
+  __device__ __forceinline__ void rescale(const float (&tile_max)[RowTiles][2]) {
+#pragma unroll
+    for (int t = 0; t < RowTiles; ++t) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const float before = row_base[t][r];
+        if (exponent_of<HasMask>(tile_max[t][r], before) > max_exponent) {
+          row_base[t][r] = tile_max[t][r];
+        }
+        const float base = fmaxf(row_base[t][r], lowest_float);
+        const float factor = row_base[t][r] == before
+                                 ? 1.0f
+                                 : fast_power_of_2(exponent_of<HasMask>(before, base));
+        row_sum[t][r] *= factor;
+#pragma unroll
+        for (int i = 0; i < Value / 8; ++i) {
+          result[t][i][2 * r] *= factor;
+          result[t][i][2 * r + 1] *= factor;
+        }
+      }
+    }
+  }
+
+  // Makes powers of 2 of the scores of 16 keys, packed as a left operand, and adds them up.
+  template <bool HasMask>
+  __device__ __forceinline__ void take_powers(int step, float scale,
+                                              unsigned (&powers)[RowTiles][4]) {
+#pragma unroll
+    for (int t = 0; t < RowTiles; ++t) {
+#pragma unroll
+      for (int p = 0; p < 4; ++p) {
+        // Of a row without visible keys all powers are 0.
+        const float base = fmaxf(row_base[t][p % 2], lowest_float);
+        const float* const pair = scores[t][2 * step + p / 2] + p % 2 * 2;
+        float power[2];
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+          power[c] = fast_power_of_2(HasMask ? exponent_of<true>(pair[c], base)
+                                             : fmaf(pair[c], scale, -base));
+          row_sum[t][p % 2] += power[c];
+        }
+        powers[t][p] = packed<T>(power[0], power[1]);
+      }
+    }
+  }
+
+  // result += powers · values.
+  template <bool HasMask>
+  __device__ __forceinline__ void multiply_values(unsigned v_tile, float scale) {
+    const unsigned row = v_tile + lane_offset<TileV>();
+    constexpr int across = Value / 16;
+    constexpr int steps = KeyTile / 16 * across;
+    unsigned powers[RowTiles][4];
+    unsigned values[2][4];
+    const auto read = [&](int step) {
+      const int j = step / across;
+      read_transposed(row + step % across * 32 + j * 16 * TileV::pitch, values[step % 2]);
+    };
+    read(0);
+#pragma unroll
+    for (int j = 0; j < KeyTile / 16; ++j) {
+      take_powers<HasMask>(j, scale, powers);
+#pragma unroll
+      for (int i = 0; i < across; ++i) {
+        const int step = j * across + i;
+        if (step + 1 < steps) read(step + 1);
+        const unsigned(&value)[4] = values[step % 2];
+#pragma unroll
+        for (int t = 0; t < RowTiles; ++t) {
+          Multiply{}(result[t][2 * i], powers[t], value[0], value[1]);
+          Multiply{}(result[t][2 * i + 1], powers[t], value[2], value[3]);
+        }
+      }
+    }
+  }
+};
+
+// Makes the compiler keep a value in a register, instead of computing it again from several.
+template <typename V>
+__device__ __forceinline__ void keep_value(V*& pointer) {
+  asm volatile("" : "+l"(pointer));
 }
 
-// Blocks have 2 threads for each of TileRows rows. Size and Value are sizes of heads, rounded up to
-// multiples of 16.
-template <typename Multiply, Keys Source, int TileRows, int Size, int Value, typename T, typename M,
-          typename Out>
+// The place of a key, or of the last one behind it.
+__device__ __forceinline__ i64 paged_row(const Attention& a, const AttentionJob& job, i64 key) {
+  return key_row<Keys::paged>(a, job, key < job.end ? key : job.end - 1);
+}
+
+// Size and Value are sizes of heads, rounded up to multiples of 16. SharedBytes are the dynamic
+// shared memory of a launch.
+template <typename Multiply, Keys Source, int Warps, int RowTiles, int KeyTile, int Size, int Value,
+          int SharedBytes, typename T, typename M, typename Out>
 __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, const T* k,
                                               const T* v, const M* mask, const bool* blocks,
                                               const int* places, Out* out, float* sums) {
   constexpr bool has_mask = !is_same<M, NoMask>;
-  constexpr int widest = Size > Value ? Size : Value;
-  // Shared memory without a request for more is 48 KiB.
-  constexpr int tile = widest <= 64 ? 64 : widest <= 128 ? 32 : 16;
-  constexpr int threads = 2 * TileRows;
-  constexpr int k_size = tile * Size * 2;
-  constexpr int stage_size = k_size + tile * Value * 2;
   using TileK = HeadTile<Size>;
   using TileV = HeadTile<Value>;
-  __shared__ __align__(128) unsigned char memory[2 * stage_size];
+  constexpr int threads = 32 * Warps;
+  constexpr int warp_rows = 16 * RowTiles;
+  constexpr int TileRows = Warps * warp_rows;
+  constexpr int k_begin = TileRows * TileK::pitch;
+  constexpr int v_begin = k_begin + KeyTile * TileK::pitch;
+  constexpr int ranges_begin = v_begin + KeyTile * TileV::pitch;
+  static_assert(ranges_begin + (TileRows + 1) * static_cast<int>(sizeof(KeyRange)) == SharedBytes,
+                "the launch has the shared memory of the tiles");
+  extern __shared__ __align__(128) unsigned char memory[];
   const AttentionJob job = attention_job<Source>(a, TileRows, places, blockIdx.x);
   if (job.rows <= 0) return;
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int first = static_cast<int>(threadIdx.x) / 32 * 16 + lane / 4;
-  const int across = lane % 4 * 2;
+  const int warp_row = static_cast<int>(threadIdx.x) / 32 * warp_rows;
   const int size = static_cast<int>(a.size);
   const int value_size = static_cast<int>(a.value_size);
   const int end = static_cast<int>(job.end);
-  const float scale = scale_of(a);
-  const T* const own_k = k + job.batch * a.k[0] + job.head * a.k[1];
-  const T* const own_v = v + job.batch * a.v[0] + job.head * a.v[1];
-  AttentionRow rows[2];
-  int low[2];
-  int high[2];
-  unsigned queries[Size / 16][4];
+  const unsigned tile_q = shared_address(memory);
+  const unsigned tile_k = tile_q + k_begin;
+  const unsigned tile_v = tile_q + v_begin;
+  auto* const ranges = reinterpret_cast<KeyRange*>(memory + ranges_begin);
+  KeyRange* const whole_tiles = ranges + TileRows;
+
+  // Copies of the next operands, from the chunk of this thread in the first row.
+  constexpr int k_step = threads / TileK::row_threads;
+  constexpr int v_step = threads / TileV::row_threads;
+  const T* const k_base = k + job.batch * a.k[0] + job.head * a.k[1] + TileK::column() * 8;
+  const T* const v_base = v + job.batch * a.v[0] + job.head * a.v[1] + TileV::column() * 8;
+  const T* k_first = k_base + (job.key + TileK::first_row()) * a.k[2];
+  const T* v_first = v_base + (job.key + TileV::first_row()) * a.v[2];
+  keep_value(k_first);
+  keep_value(v_first);
+  const auto source_of_rows = [&](const T* base, const T* first, i64 stride, int step, int begin) {
+    return [=, &a, &job, next = first + begin * stride](int row) mutable {
+      if constexpr (Source == Keys::paged) {
+        return base + paged_row(a, job, begin + row) * stride;
+      } else {
+        const T* const source = next;
+        next += step * stride;
+        return source;
+      }
+    };
+  };
+  const auto fill_keys = [&](int begin, auto is_whole) {
+    const auto source_of = source_of_rows(k_base, k_first, a.k[2], k_step, begin);
+    if constexpr (is_whole.value) TileK::template fill_whole<KeyTile, threads>(tile_k, source_of);
+    else if (begin < end) {
+      TileK::template fill<KeyTile, threads>(tile_k, end - begin, size, source_of);
+    }
+    commit_copies();
+  };
+  const auto fill_values = [&](int begin, auto is_whole) {
+    const auto source_of = source_of_rows(v_base, v_first, a.v[2], v_step, begin);
+    if constexpr (is_whole.value) TileV::template fill_whole<KeyTile, threads>(tile_v, source_of);
+    else TileV::template fill<KeyTile, threads>(tile_v, end - begin, value_size, source_of);
+    commit_copies();
+  };
+
+  // The rows of this thread, for blocks and masks.
+  AttentionRow rows[RowTiles][2];
+  if (has_mask || blocks != nullptr) {
 #pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    const int own = first + 8 * r;
-    rows[r] = row_of(a, job, own < job.rows ? own : job.rows - 1);
-    low[r] = clamp_key(rows[r].query + job.offset - a.left, job.keys);
-    const int last = clamp_key(rows[r].query + job.offset + a.right, job.keys);
-    high[r] = last < end ? last : end - 1;
-    const T* const row = q + job.batch * a.q[0] + rows[r].head * a.q[1] +
-                         (job.query + rows[r].query) * a.q[2];
+    for (int t = 0; t < RowTiles; ++t) {
 #pragma unroll
-    for (int i = 0; i < Size / 16; ++i) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int at = i * 16 + half * 8 + across;
-        queries[i][half * 2 + r] = query_pair(row + at, size - at);
+      for (int r = 0; r < 2; ++r) {
+        const int row = warp_row + t * 16 + r * 8 + lane / 4;
+        rows[t][r] = row_of(a, job, row < job.rows ? row : job.rows - 1);
       }
     }
   }
-  // What all rows of the block see, but for blocks and masks.
-  const i64 last_query = (job.row + job.rows - 1) / a.group;
-  const int common_low = clamp_key(last_query + job.offset - a.left, job.keys);
-  const int common_high = clamp_key(job.row / a.group + job.offset + a.right, end - 1);
-  const auto is_visible = [&](int r, int begin) {
-    return blocks == nullptr || is_block_visible(a, job, blocks, rows[r], begin);
+  const auto is_visible = [&](int t, int r, int begin) {
+    return blocks == nullptr || is_block_visible(a, job, blocks, rows[t][r], begin);
   };
   // The next tile that a row of the block sees.
   const auto visible_from = [&](int begin) {
     if (blocks == nullptr) return begin;
-    while (begin < end && !__syncthreads_or(is_visible(0, begin) || is_visible(1, begin))) {
-      begin += tile;
-    }
+    const auto is_any = [&] {
+      bool result = false;
+#pragma unroll
+      for (int t = 0; t < RowTiles; ++t) {
+        result |= is_visible(t, 0, begin) || is_visible(t, 1, begin);
+      }
+      return result;
+    };
+    while (begin < end && !__syncthreads_or(is_any())) begin += KeyTile;
     return begin;
   };
-  const auto fill = [&](int begin, int stage) {
-    if (begin >= end) return;
-    const int count = end - begin < tile ? end - begin : tile;
-    unsigned char* const to = memory + stage * stage_size;
-    TileK::template fill<Source, tile, threads>(to, a, job, own_k, a.k[2], begin, count, size);
-    TileV::template fill<Source, tile, threads>(to + k_size, a, job, own_v, a.v[2], begin, count,
-                                                value_size);
-    commit_copies();
-  };
-  float result[Value / 8][4] = {};
-  bool has_others = false;  // values that are NaN or infinite
-  float most[2] = {-INFINITY, -INFINITY};
-  float total[2] = {};  // of this thread's columns
+
+  // Queries, and the keys that rows see. What all rows of the block see is a range, too.
+  TileK::template fill<TileRows, threads>(tile_q, job.rows, size, [&](int row) {
+    const AttentionRow own = row_of(a, job, row < job.rows ? row : job.rows - 1);
+    return q + job.batch * a.q[0] + own.head * a.q[1] + (job.query + own.query) * a.q[2] +
+           TileK::column() * 8;
+  });
   int begin = visible_from(static_cast<int>(job.begin));
-  int stage = 0;
-  fill(begin, stage);
-  while (begin < end) {
-    asm volatile("cp.async.wait_group 0;" ::: "memory");
-    const unsigned char* const tile_k = memory + stage * stage_size;
-    unsigned char* const tile_v = memory + stage * stage_size + k_size;
-    const bool is_seen_by_all = !has_mask && blocks == nullptr && common_low <= begin &&
-                                begin + tile - 1 <= common_high;
-    if (!is_seen_by_all) {
-      has_others |= TileV::template clear_others<tile, threads>(tile_v, infinity_bits<T>());
-    }
-    // Also the end of the products of the tile in the other half.
+  fill_keys(begin, Constant<false>{});
+  for (int r = static_cast<int>(threadIdx.x); r < TileRows; r += threads) {
+    const AttentionRow own = row_of(a, job, r < job.rows ? r : job.rows - 1);
+    ranges[r] = {clamp_key(own.query + job.offset - a.left, job.keys),
+                 clamp_key(own.query + job.offset + a.right, end - 1)};
+  }
+  // Tiles from low to high are seen by all rows, and the next one is all there.
+  if (threadIdx.x == 0) {
+    const i64 last_query = (job.row + job.rows - 1) / a.group;
+    const int common_high = clamp_key(job.row / a.group + job.offset + a.right, end - 1);
+    const int behind = common_high + 1 < end - KeyTile ? common_high + 1 : end - KeyTile;
+    const bool is_simple = !has_mask && blocks == nullptr && size == Size && value_size == Value;
+    *whole_tiles = {clamp_key(last_query + job.offset - a.left, job.keys),
+                    is_simple ? behind - KeyTile : -1};
+  }
+  float scale = scale_of(a);
+  wait_for_copies();
+  if (!has_mask && !(scale > 0.0f)) {
+    // The largest product must be the largest score.
+    const unsigned kept = scale == 0.0f ? 0 : 0xffffffffu;
+    const unsigned flipped = scale < 0.0f ? 0x80008000u : 0;
+    TileK::template for_chunks<TileRows, threads>([&](int, int offset) {
+      auto* const pairs = reinterpret_cast<unsigned*>(memory + offset);
+      for (int p = 0; p < 4; ++p) pairs[p] = (pairs[p] & kept) ^ flipped;
+    });
+    scale = scale == 0.0f ? 1.0f : -scale;
+  }
+
+  WarpRows<Multiply, RowTiles, KeyTile, Size, Value, T> warp;
+  warp.clear();
+  bool has_others = false;  // values that are NaN or infinite
+  const unsigned warp_q = tile_q + warp_row * TileK::pitch;
+
+  // A tile of keys: `is_whole` if all rows see it, and the next one is all there.
+  const auto take_tile = [&](auto is_whole) {
+    wait_for_copies();
+    // Also the end of the products of the last values.
     __syncthreads();
-    const int next = visible_from(begin + tile);
-    fill(next, 1 - stage);
-    float scores[tile / 8][4] = {};
-#pragma unroll
-    for (int i = 0; i < Size / 16; ++i) {
-#pragma unroll
-      for (int j = 0; j < tile / 16; ++j) {
-        unsigned keys[4];
-        const int row = j * 16 + lane / 16 * 8 + lane % 8;
-        read_matrices(tile_k + TileK::place(row, i * 2 + lane / 8 % 2), keys);
-        Multiply{}(scores[2 * j], queries[i], keys[0], keys[1]);
-        Multiply{}(scores[2 * j + 1], queries[i], keys[2], keys[3]);
-      }
+    fill_values(begin, is_whole);
+    // Whether a row of the warp may see a key.
+    const bool is_seen = is_whole.value ||
+                         (ranges[warp_row].low < begin + KeyTile &&
+                          ranges[warp_row + warp_rows - 1].high >= begin);
+    if (is_seen) warp.multiply_keys(warp_q, tile_k);
+    const int next = visible_from(begin + KeyTile);
+    wait_for_copies();
+    if constexpr (!is_whole.value) {
+      has_others |=
+          TileV::template clear_others<KeyTile, threads>(memory + v_begin, infinity_bits<T>());
     }
+    __syncthreads();
+    fill_keys(next, is_whole);
+    const int first = begin;
+    begin = next;
+    if (!is_seen) return;
+
+    // Mask: its elements, the window and the blocks.
+    if constexpr (!is_whole.value) {
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const int last = is_visible(r, begin) ? high[r] : -1;
-      const bool is_whole = low[r] <= begin && begin + tile - 1 <= last;
-      float largest = most[r];
+      for (int t = 0; t < RowTiles; ++t) {
 #pragma unroll
-      for (int j = 0; j < tile / 8; ++j) {
+        for (int r = 0; r < 2; ++r) {
+          KeyRange range = ranges[warp_row + t * 16 + r * 8 + lane / 4];
+          if (!is_visible(t, r, first)) range.high = -1;
 #pragma unroll
-        for (int c = 0; c < 2; ++c) {
-          float& score = scores[j][2 * r + c];
-          const int at = begin + j * 8 + across + c;
-          const bool is_seen = is_whole || (at >= low[r] && at <= last);
-          score *= scale;
-          if constexpr (has_mask) {
-            if (is_seen) {
-              score = masked<M>(score, addend_of(mask[mask_place(a, job, rows[r], at)]));
+          for (int j = 0; j < KeyTile / 8; ++j) {
+#pragma unroll
+            for (int c = 0; c < 2; ++c) {
+              float& score = warp.scores[t][j][2 * r + c];
+              const int key = first + j * 8 + lane % 4 * 2 + c;
+              const bool is_seen = key >= range.low && key <= range.high;
+              if constexpr (has_mask) {
+                if (is_seen) {
+                  const i64 offset = mask_offset(a, job, rows[t][r], key);
+                  score = masked<M>(score * scale, addend_of(mask[offset]));
+                }
+              }
+              if (!is_seen) score = -INFINITY;
             }
           }
-          if (!is_seen) score = -INFINITY;
-          largest = score > largest ? score : largest;
         }
       }
+    }
+
+    // Online softmax, and values.
+    warp.template update_bases<has_mask>(scale);
+    warp.template multiply_values<has_mask>(tile_v, scale);
+  };
+  while (begin < end) {
+    if (whole_tiles->low <= begin && begin <= whole_tiles->high) {
+      do take_tile(Constant<true>{});
+      while (begin <= whole_tiles->high);
+    } else {
+      take_tile(Constant<false>{});
+    }
+  }
+
+  // Store. The block is one that the compiler does not know: of the same one, it would keep the job
+  // in registers while the loop runs.
+  const unsigned block = __shfl_sync(whole_warp, blockIdx.x, 0);
+  const AttentionJob own = attention_job<Source>(a, TileRows, places, block);
 #pragma unroll
-      for (int distance = 2; distance > 0; distance /= 2) {
-        const float other = __shfl_xor_sync(0xffffffffu, largest, distance);
-        largest = other > largest ? other : largest;
-      }
-      // Of a row without visible keys all powers are 0.
-      const float base = largest == -INFINITY ? 0.0f : largest;
-      const float factor = fast_power_of_2(exponent_of<has_mask>(most[r], base));
-      most[r] = largest;
-      float sum = 0.0f;
+  for (int t = 0; t < RowTiles; ++t) {
 #pragma unroll
-      for (int j = 0; j < tile / 8; ++j) {
-#pragma unroll
-        for (int c = 0; c < 2; ++c) {
-          float& score = scores[j][2 * r + c];
-          score = fast_power_of_2(exponent_of<has_mask>(score, base));
-          sum += score;
-        }
-      }
-      total[r] = fmaf(total[r], factor, sum);
+    for (int r = 0; r < 2; ++r) {
+      const float row_sum = warp_sum<4>(warp.row_sum[t][r]);
+      const int own_row = warp_row + t * 16 + r * 8 + lane / 4;
+      if (own_row >= own.rows) continue;
+      const AttentionRow row = row_of(a, own, own_row);
+      const float factor = row_sum == 0.0f ? 0.0f : 1.0f / row_sum;
+      Out* const to = out_row(a, own, row, out);
 #pragma unroll
       for (int i = 0; i < Value / 8; ++i) {
-        result[i][2 * r] *= factor;
-        result[i][2 * r + 1] *= factor;
+        const int column = i * 8 + lane % 4 * 2;
+        const Out left = store<Out>(warp.result[t][i][2 * r] * factor);
+        const Out right = store<Out>(warp.result[t][i][2 * r + 1] * factor);
+        if (value_size % 2 == 0) {
+          if (column < value_size) {
+            *reinterpret_cast<ElementPair<Out>*>(to + column) = {left, right};
+          }
+        } else {
+          if (column < value_size) to[column] = left;
+          if (column + 1 < value_size) to[column + 1] = right;
+        }
       }
+      if (lane % 4 == 0) store_sum<has_mask>(a, own, row, warp.row_base[t][r], row_sum, sums);
     }
-#pragma unroll
-    for (int j = 0; j < tile / 16; ++j) {
-      unsigned powers[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const float* const pair = scores[2 * j + i / 2] + i % 2 * 2;
-        powers[i] = packed<T>(pair[0], pair[1]);
-      }
-#pragma unroll
-      for (int i = 0; i < Value / 16; ++i) {
-        unsigned values[4];
-        const int row = j * 16 + lane % 16;
-        read_transposed(tile_v + TileV::place(row, i * 2 + lane / 16), values);
-        Multiply{}(result[2 * i], powers, values[0], values[1]);
-        Multiply{}(result[2 * i + 1], powers, values[2], values[3]);
-      }
-    }
-    begin = next;
-    stage = 1 - stage;
-  }
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-#pragma unroll
-    for (int distance = 2; distance > 0; distance /= 2) {
-      total[r] += __shfl_xor_sync(0xffffffffu, total[r], distance);
-    }
-    if (first + 8 * r >= job.rows) continue;
-    const float factor = total[r] == 0.0f ? 0.0f : 1.0f / total[r];
-    Out* const to = out_row(a, job, rows[r], out);
-#pragma unroll
-    for (int i = 0; i < Value / 8; ++i) {
-      const int at = i * 8 + across;
-      const Out left = store<Out>(result[i][2 * r] * factor);
-      const Out right = store<Out>(result[i][2 * r + 1] * factor);
-      if (value_size % 2 == 0) {
-        if (at < value_size) *reinterpret_cast<ElementPair<Out>*>(to + at) = {left, right};
-      } else {
-        if (at < value_size) to[at] = left;
-        if (at + 1 < value_size) to[at + 1] = right;
-      }
-    }
-    if (across == 0) store_sum<has_mask>(a, job, rows[r], most[r], total[r], sums);
   }
   if (!__syncthreads_or(has_others)) return;
-  // The block as the compiler does not know it: of the same one, it would keep the job in registers
-  // while the loop runs.
-  const unsigned block = __shfl_sync(0xffffffffu, blockIdx.x, 0);
-  const AttentionJob own = attention_job<Source>(a, TileRows, places, block);
   add_others<Source>(a, own, v, mask, blocks, static_cast<int>(threadIdx.x), threads, out);
 }
 
+}  // namespace gridstride::tensor::attention
 #endif
-}  // namespace gridstride::tensor

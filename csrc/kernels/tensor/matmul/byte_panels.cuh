@@ -16,29 +16,21 @@
 
 namespace gridstride::tensor {
 
-// The largest tile, as in own_variants.ts and ternary_matmul.ts.
-constexpr int byte_tile_rows = 336;
-constexpr int byte_tile_columns = 512;
+// The largest tile.
+constexpr int byte_tile_rows = GS_BYTE_TILE_ROWS;
+constexpr int byte_tile_columns = GS_BYTE_TILE_COLUMNS;
 
-#if defined(__AVX512VNNI__)
-constexpr int byte_lanes = 16;
-constexpr int panel_vectors = 2;
-constexpr int panel_rows = 12;
-#elif defined(__AVX2__) && !defined(GS_PORTABLE)
-constexpr int byte_lanes = 8;
-constexpr int panel_vectors = 2;
-constexpr int panel_rows = 4;
-#else
-constexpr int byte_lanes = 4;
-constexpr int panel_vectors = 4;
-constexpr int panel_rows = 2;
-#endif
+using vectors::Vector;
+
+// Lanes are columns.
+constexpr int byte_lanes = vectors::dot_lanes;
+constexpr int panel_vectors = byte_lanes == 4 ? 4 : 2;
+constexpr int panel_rows = byte_lanes == 16 ? 12 : byte_lanes == 8 ? 4 : 2;
 constexpr int panel_columns = panel_vectors * byte_lanes;
 
-typedef int ByteSums __attribute__((vector_size(4 * byte_lanes)));
-typedef short ByteShorts __attribute__((vector_size(4 * byte_lanes)));
-typedef signed char SixteenBytes __attribute__((vector_size(16)));
-typedef int FourWords __attribute__((vector_size(16)));
+using ByteSums = vectors::DotSums;
+using SixteenBytes = Vector<signed char, 16>;
+using FourWords = Vector<int, 4>;
 
 // Words of two elements.
 struct Pairs {
@@ -46,26 +38,18 @@ struct Pairs {
   static constexpr int offset = 0;
 
   static __device__ __forceinline__ ByteSums add(ByteSums sums, ByteSums right, ByteSums left) {
-#if defined(__AVX2__) && !defined(GS_PORTABLE) && !defined(__AVX512VNNI__)
-    return sums + (ByteSums)__builtin_ia32_pmaddwd256((ByteShorts)right, (ByteShorts)left);
-#elif defined(__SSE2__) && !defined(__AVX512VNNI__)
-    return sums + (ByteSums)__builtin_ia32_pmaddwd128((ByteShorts)right, (ByteShorts)left);
-#else
-    return sums + (left << 16 >> 16) * (right << 16 >> 16) + (left >> 16) * (right >> 16);
-#endif
+    return vectors::add_dots_of_pairs(sums, right, left);
   }
   static __device__ __forceinline__ int element(signed char x) { return x & 0xffff; }
   // Four words of consecutive elements.
   static __device__ __forceinline__ FourWords read(const signed char* from) {
-    typedef signed char Eight __attribute__((vector_size(8)));
-    typedef short Shorts __attribute__((vector_size(16)));
-    Eight elements;
+    Vector<signed char, 8> elements;
     __builtin_memcpy(&elements, from, sizeof elements);
-    return (FourWords)__builtin_convertvector(elements, Shorts);
+    return (FourWords)__builtin_convertvector(elements, Vector<short, 8>);
   }
   // The words of 16 columns of two rows.
   static __device__ __forceinline__ void interleave(const SixteenBytes* rows, int flip, int* to) {
-    typedef short Words __attribute__((vector_size(32)));
+    using Words = Vector<short, 16>;
     const Words low = __builtin_convertvector(
         __builtin_shufflevector(rows[0], rows[1], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22,
                                 7, 23),
@@ -79,27 +63,13 @@ struct Pairs {
   }
 };
 
-// Words of four elements, the right ones without a sign: below 64 without VNNI, as
-// sums of two products must fit in 16 bits.
+// Words of four elements, the right ones without a sign: as vectors::add_dots_of_bytes() takes them.
 struct Bytes {
   static constexpr int per_word = 4;
   static constexpr int offset = 128;  // of int8
 
   static __device__ __forceinline__ ByteSums add(ByteSums sums, ByteSums right, ByteSums left) {
-#if defined(__AVX512VNNI__) && defined(__clang__)
-    return __builtin_ia32_vpdpbusd512(sums, right, left);
-#elif defined(__AVX512VNNI__)
-    return __builtin_ia32_vpdpbusd_v16si(sums, right, left);
-#elif defined(__AVX2__) && !defined(GS_PORTABLE)
-    typedef char Chars __attribute__((vector_size(32)));
-    const auto pairs = (ByteShorts)__builtin_ia32_pmaddubsw256((Chars)right, (Chars)left);
-    return sums + (ByteSums)__builtin_ia32_pmaddwd256(pairs, ByteShorts{} + (short)1);
-#else
-    const auto left_even = (ByteSums)((ByteShorts)left << 8 >> 8);
-    const auto left_odd = (ByteSums)((ByteShorts)left >> 8);
-    sums = Pairs::add(sums, right & 0x00ff00ff, left_even);
-    return Pairs::add(sums, right >> 8 & 0x00ff00ff, left_odd);
-#endif
+    return vectors::add_dots_of_bytes(sums, right, left);
   }
   static __device__ __forceinline__ int element(signed char x) { return x & 0xff; }
   static __device__ __forceinline__ FourWords read(const signed char* from) {
@@ -109,7 +79,7 @@ struct Bytes {
   }
   // The words of 16 columns of four rows.
   static __device__ __forceinline__ void interleave(const SixteenBytes* rows, int flip, int* to) {
-    typedef short Two __attribute__((vector_size(16)));
+    using Two = Vector<short, 8>;
     Two low[2];
     Two high[2];
     for (int i = 0; i < 2; ++i) {
@@ -131,11 +101,15 @@ struct Bytes {
   }
 };
 
-#if defined(__AVX512VNNI__)
-using Int8Words = Bytes;
-#else
-using Int8Words = Pairs;
-#endif
+template <bool TakesAllBytes>
+struct WordsOfInt8 {
+  using Type = Bytes;
+};
+template <>
+struct WordsOfInt8<false> {
+  using Type = Pairs;
+};
+using Int8Words = WordsOfInt8<vectors::has_dots_of_all_bytes>::Type;
 
 struct ByteMemory {
   static constexpr int words = 128;  // of a row, at once
@@ -253,8 +227,8 @@ __device__ __attribute__((noinline)) void multiply_words(int words, const int* l
   }
 }
 
-// The same for all rows, with few beyond the last one: they have sums that nothing reads. After
-// some rows it calls done(row, rows).
+// All rows of left times a panel of right. Some rows beyond the last one have sums that nothing
+// reads. After some rows it calls done(row, rows).
 template <typename Words, typename Done>
 __device__ __forceinline__ void multiply_rows(int rows, int words, const int* left,
                                               const int* right, int* sums, bool adds,
@@ -346,7 +320,7 @@ __device__ __forceinline__ void multiply_tile(const signed char* left, i64 row, 
   } while (start < k);
 }
 
-// As matmul_tile() of matmul.cuh, of int8.
+// A tile of the product of int8, as matmul_tile() of matmul_loops.cuh computes one of floats.
 template <typename P, typename Finish>
 __device__ __forceinline__ void matmul_int8(const P& p, const Finish& finish, i64 tile, i64 down,
                                             i64 tile_m, i64 tile_n) {

@@ -6,7 +6,7 @@
  * rows, 8 columns and 32 bytes along k, with sums in float or 32-bit integers.
  * Mapping: a block computes rows x columns of the result, of which a warp has half of the rows
  * and 32 columns, in registers. Shared memory holds `stages` tiles of 64 bytes along k of each
- * operand, so the next ones arrive while one is multiplied. Elements that lie along k, or along
+ * operand, so the next ones arrive while one is multiplied. Elements that layout along k, or along
  * rows, at addresses and strides of 16 bytes arrive by cp.async; any others by single loads, on
  * whose way they are converted. Chunks of 16 bytes are permuted within a row of shared memory,
  * so that ldmatrix and cp.async meet no bank twice. Beyond the edges are zeros. ldmatrix transposes
@@ -24,17 +24,17 @@
 #include "kernels/tensor/matmul/matmul.cuh"
 #include "kernels/tensor/matmul/tensor_core.cuh"
 
-namespace gridstride::tensor {
+namespace gridstride::tensor::matmul {
 #if !defined(GS_BLOCK_FORM)
 
 // How elements lie: along k or across it, in aligned chunks of 16 bytes, or anyhow; or packed as in
 // ternary_mma.cuh.
-enum class Lie { along, across, any, ternary };
+enum class Layout { along, across, any, ternary };
 
 // A tile of an operand: `edge` rows of the left one or columns of the right one, here both called
 // rows, by `depth` elements along k. Shared memory holds rows of 64 bytes along k, or, across, rows
 // of all elements at one k.
-template <typename Convert, typename Stored, Lie lie, int edge, int threads>
+template <typename Convert, typename Stored, Layout layout, int edge, int threads>
 struct MmaTile {
   using Element = typename Convert::Element;
   // Of the product's operand in one of memory.
@@ -43,16 +43,16 @@ struct MmaTile {
   static constexpr int depth = 64 / width;
   static constexpr int chunk = 16 / width;
   static constexpr int size = 64 * edge;
-  static constexpr int chunks = lie == Lie::across ? edge / chunk : 4;
+  static constexpr int chunks = layout == Layout::across ? edge / chunk : 4;
   static constexpr int copies = size / 16 / threads;
 
   // The byte of a chunk. Rows that lanes read together have different values of `other`, or lie in
   // different halves of 128 bytes.
   static __device__ __forceinline__ int place(int row, int column) {
     int other = row >> 1 & 3;
-    if (lie == Lie::across && width == 4) other = (row & 3) * 2;
-    if (lie == Lie::across && width == 2) other = row & 7;
-    if (lie == Lie::across && width == 1) {
+    if (layout == Layout::across && width == 4) other = (row & 3) * 2;
+    if (layout == Layout::across && width == 2) other = row & 7;
+    if (layout == Layout::across && width == 1) {
       other = chunks == 4 ? row >> 2 & 3 : (row & 1) | (row >> 2 & 3) << 1;
     }
     return (row * chunks + (column ^ other)) * 16;
@@ -60,7 +60,7 @@ struct MmaTile {
 
   // The row that read() puts in the place of one of 16 rows.
   static __device__ __forceinline__ int row_at(int at) {
-    return lie == Lie::across && width == 1 ? at % 8 * 2 + at / 8 : at;
+    return layout == Layout::across && width == 1 ? at % 8 * 2 + at / 8 : at;
   }
 
   // The bits of an element as the tensor core gets it.
@@ -81,7 +81,7 @@ struct MmaTile {
   static __device__ __forceinline__ void fill(unsigned char* tile, const Element* from,
                                               i64 row_stride, i64 k_stride, int rows, int ks) {
     const int thread = static_cast<int>(threadIdx.x);
-    if constexpr (lie == Lie::any) {
+    if constexpr (layout == Layout::any) {
       // Words of elements along k. Neighbouring threads read neighbours in memory.
       constexpr int in_word = 4 / width;
       constexpr int words = edge * 16 / threads;
@@ -116,9 +116,9 @@ struct MmaTile {
         }
       }
     } else {
-      const i64 stride = lie == Lie::across ? k_stride : row_stride;
-      const int lines = lie == Lie::across ? ks : rows;
-      const int length = lie == Lie::across ? rows : ks;
+      const i64 stride = layout == Layout::across ? k_stride : row_stride;
+      const int lines = layout == Layout::across ? ks : rows;
+      const int length = layout == Layout::across ? rows : ks;
 #pragma unroll
       for (int i = 0; i < copies; ++i) {
         const int row = (thread + i * threads) / chunks;
@@ -134,7 +134,7 @@ struct MmaTile {
 
   // Rounds what this thread has copied to TF32, where that has been floats.
   static __device__ __forceinline__ void round(unsigned char* tile) {
-    if constexpr (lie != Lie::any && width == 4) {
+    if constexpr (layout != Layout::any && width == 4) {
       const int thread = static_cast<int>(threadIdx.x);
 #pragma unroll
       for (int i = 0; i < copies; ++i) {
@@ -152,14 +152,14 @@ struct MmaTile {
   static __device__ __forceinline__ void read(unsigned char* tile, int row, int step,
                                               unsigned (&to)[4]) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    if constexpr (lie == Lie::across && width == 4) {
+    if constexpr (layout == Layout::across && width == 4) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int k = step * 8 + i / 2 * 4 + lane % 4;
         const int own = row + i % 2 * 8 + lane / 4;
         to[i] = *reinterpret_cast<const unsigned*>(tile + place(k, own / 4) + own % 4 * 4);
       }
-    } else if constexpr (lie == Lie::across && width == 1) {
+    } else if constexpr (layout == Layout::across && width == 1) {
       // Pairs of rows are transposed, of two k at a time, and then taken apart.
       const int k = step * 32 + lane / 16 * 16 + lane / 8 % 2 * 2 + lane % 8 / 2 * 4 + lane % 2;
       unsigned pair[4];
@@ -169,7 +169,7 @@ struct MmaTile {
         const int first = i / 2 * 2;
         to[i] = __byte_perm(pair[first], pair[first + 1], i % 2 == 0 ? 0x6420 : 0x7531);
       }
-    } else if constexpr (lie == Lie::across) {
+    } else if constexpr (layout == Layout::across) {
       const int k = step * 16 + lane / 16 * 8 + lane % 8;
       read_transposed(tile + place(k, row / 8 + lane / 8 % 2), to);
     } else {
@@ -180,14 +180,15 @@ struct MmaTile {
 
 // Blocks have 2 * columns threads: two warps down, one of every 32 columns across. `is_narrow` is
 // for sums of a tensor core that have fewer bits than float.
-template <typename Multiply, typename StoredA, typename StoredB, Lie lie_a, Lie lie_b, int rows,
-          int columns, bool is_narrow, typename V, typename Left, typename Right, typename Finish>
+template <typename Multiply, typename StoredA, typename StoredB, Layout layout_a, Layout layout_b,
+          int rows, int columns, bool is_narrow, typename V, typename Left, typename Right,
+          typename Finish>
 __device__ __forceinline__ void matmul_mma(const Product<V, Left, Right>& p, const Finish& finish,
                                            i64 tile, i64 down, i64 tiles) {
   constexpr int threads = 2 * columns;
   constexpr int high = rows / 32;  // steps of 16 rows of a warp
-  using TileA = MmaTile<Left, StoredA, lie_a, rows, threads>;
-  using TileB = MmaTile<Right, StoredB, lie_b, columns, threads>;
+  using TileA = MmaTile<Left, StoredA, layout_a, rows, threads>;
+  using TileB = MmaTile<Right, StoredB, layout_b, columns, threads>;
   constexpr int stage_size = TileA::size + TileB::size;
   constexpr int stages = 4 * stage_size > 48 * 1024 ? 3 : 4;
   __shared__ __align__(128) unsigned char memory[stages * stage_size];
@@ -288,4 +289,4 @@ __device__ __forceinline__ void matmul_mma(const Product<V, Left, Right>& p, con
 }
 
 #endif
-}  // namespace gridstride::tensor
+}  // namespace gridstride::tensor::matmul

@@ -67,8 +67,8 @@ export function preambleOf(
 /** The kernel, and the definitions before it. */
 export function kernelOf(text: KernelText): string {
   const { definitions = "", launchBounds, body } = text;
-  const bounds = launchBounds === undefined ? "" : `__launch_bounds__(${launchBounds}) `;
-  return `${definitions}\nextern "C" __global__ ${bounds}GS_SEPARATE void ${
+  const bounds = launchBounds === undefined ? "" : `__launch_bounds__(${launchBounds.join(", ")}) `;
+  return `${definitions}\nextern "C" __global__ GS_SEPARATE ${bounds}void ${
     signatureOf(text)
   } {\n${body}\n}\n`;
 }

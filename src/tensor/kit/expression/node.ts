@@ -101,8 +101,8 @@ export function nodesOf(...roots: readonly ExpressionNode[]): Set<ExpressionNode
     entered.add(node);
     const operands = operandsOf(node);
     stack.push(node);
-    for (let at = operands.length - 1; at >= 0; at--) {
-      if (!entered.has(operands[at]!)) stack.push(operands[at]!);
+    for (const operand of operands.toReversed()) {
+      if (!entered.has(operand)) stack.push(operand);
     }
   }
   return found;
@@ -136,8 +136,10 @@ export function replaceLeaves(
   const replaced = new Map<ExpressionNode, ExpressionNode>();
   for (const node of nodesOf(root)) {
     const isLeaf = operandsOf(node).length === 0;
-    const own = isLeaf ? replace(node) : withOperands(node, (operand) => replaced.get(operand)!);
-    replaced.set(node, own);
+    const replacement = isLeaf
+      ? replace(node)
+      : withOperands(node, (operand) => replaced.get(operand)!);
+    replaced.set(node, replacement);
   }
   return replaced.get(root)!;
 }

@@ -19,14 +19,14 @@ import { HOST_VECTORS_VARIABLE } from "../../../hardware/environment.ts";
  */
 export function hostVectors(): VectorSet {
   const allowed = vectorSets();
-  const wanted = environment.hostVectors;
-  if (wanted === undefined) return allowed[0]!;
-  if (allowed.includes(wanted)) return wanted;
+  const requested = environment.hostVectors;
+  if (requested === undefined) return allowed[0]!;
+  if (allowed.includes(requested)) return requested;
   throw new EnvironmentError(
     HOST_VECTORS_VARIABLE,
-    wanted,
+    requested,
     allowed.join(", "),
-    `the processor has no ${wanted}`,
+    `the processor has no ${requested}`,
   );
 }
 

@@ -56,14 +56,14 @@ export class TensorOperation implements WaitingOperation {
     for (const input of this.#inputs) {
       if (input.reports !== NO_REPORTS) reports = unionOf([reports, input.reports]);
     }
-    const own = this.#launch();
-    if (own !== undefined) reports = [...reports, own];
+    const report = this.#launch();
+    if (report !== undefined) reports = [...reports, report];
     this.#conclude(undefined, reports);
   }
 
   /** Adds the operation to those that wait. Its inputs stay, and its outputs if they are used. */
   wait(): void {
-    // First, as it throws where the queue is full and cannot be emptied.
+    // The queue comes first because it throws if it is full and cannot be emptied.
     this.#work.order.append(this, this.#work.context);
     for (const input of this.#held()) input.holdForRead();
     for (const { storage } of this.#outputs) storage.holdForWrite(this);
@@ -107,7 +107,7 @@ export class TensorOperation implements WaitingOperation {
   }
 
   /**
-   * The inputs whose content it needs for results that are used. One that it also writes is needed
+   * The inputs whose content the operation needs for results that are used. One that it also writes is needed
    * for another result only.
    */
   #held(): readonly TensorStorage[] {

@@ -224,15 +224,15 @@ export class ReportBook {
 export async function checkReports(reports: Reports, stream: Stream): Promise<void> {
   const byPage = Map.groupBy(reports, ({ page }) => page);
   await Promise.all(
-    [...byPage].map(async ([page, own]) => page?.settle(own, await page.read(stream))),
+    [...byPage].map(async ([page, group]) => page?.settle(group, await page.read(stream))),
   );
   throwReported(reports);
 }
 
 /** The blocking twin of {@linkcode checkReports}. */
 export function checkReportsSync(reports: Reports, stream: Stream): void {
-  for (const [page, own] of Map.groupBy(reports, ({ page }) => page)) {
-    page?.settle(own, page.readSync(stream));
+  for (const [page, group] of Map.groupBy(reports, ({ page }) => page)) {
+    page?.settle(group, page.readSync(stream));
   }
   throwReported(reports);
 }

@@ -1,0 +1,113 @@
+// The machine code of built-in kernels for an H100, by nvcc and nvdisasm: what their speed rests on. It
+// needs no GPU.
+
+import { assert, assertEquals } from "@std/assert";
+import { findCudaCompiler } from "../../src/ffi/build/compilers.ts";
+import {
+  countBefore,
+  countOf,
+  findDisassembler,
+  type Instruction,
+  readInstructions,
+} from "../tensor/cuda/machine_code.ts";
+
+const { compiler } = await findCudaCompiler((name) => Deno.env.get(name));
+const disassembler = compiler === undefined ? undefined : findDisassembler();
+const missing = compiler === undefined
+  ? " (skipped: no nvcc)"
+  : disassembler === undefined
+  ? " (skipped: no nvdisasm)"
+  : "";
+
+const SOURCE = `
+#include "kernels/elementwise.cuh"
+#include "kernels/histogram.cuh"
+#include "kernels/moments.cuh"
+namespace gridstride::device_code {
+template __global__ void scale(const float*, float*, float, float, unsigned long long);
+template __global__ void moments_partial(const float*, double*, unsigned long long);
+template __global__ void moments_final(const double*, unsigned int, double, float*);
+template __global__ void histogram_shared(const float*, unsigned int*, unsigned int, unsigned int,
+                                          double, double, unsigned long long);
+}
+`;
+
+const KERNELS = ["scale", "moments_partial", "moments_final", "histogram_shared"] as const;
+
+interface KernelCode {
+  readonly all: readonly Instruction[];
+  readonly loops: readonly (readonly Instruction[])[];
+  readonly registers: number;
+}
+
+async function run(command: string, ...args: readonly string[]): Promise<string> {
+  const output = await new Deno.Command(command, { args: [...args] }).output();
+  const [text, errors] = [output.stdout, output.stderr].map((it) => new TextDecoder().decode(it));
+  assert(output.success, `${command}: ${errors}`);
+  return text! + errors!;
+}
+
+/** Compiles the source and returns the code of each kernel. */
+async function compileKernels(): Promise<Record<typeof KERNELS[number], KernelCode>> {
+  const folder = await Deno.makeTempDir();
+  try {
+    const [source, image] = [`${folder}/kernels.cu`, `${folder}/kernels.cubin`];
+    await Deno.writeTextFile(source, SOURCE);
+    const flags = ["-std=c++17", "-O3", "-arch=sm_90", "-cubin", "-Xptxas=-v", "-Icsrc"];
+    const usage = await run(compiler!.path, ...flags, "-o", image, source);
+    assertEquals(
+      usage.match(/\b0 bytes stack frame, 0 bytes spill stores/g)?.length,
+      KERNELS.length,
+    );
+    const sections = (await run(disassembler!, "-c", image)).split(/^\.text\./m);
+    const codes = KERNELS.map((name) => {
+      const section = sections.find((text) => /^[^\n]*/.exec(text)![0].includes(name));
+      const registers = new RegExp(`entry function '\\w*${name}[^]*?Used (\\d+) registers`);
+      const { instructions, loops } = readInstructions(section!);
+      return [name, { all: instructions, loops, registers: Number(registers.exec(usage)![1]) }];
+    });
+    return Object.fromEntries(codes);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** The loop with as many loads of 16 bytes. */
+function loopOf({ loops }: KernelCode, loads: number): readonly Instruction[] {
+  const loop = loops.find((loop) => countOf(loop, WIDE_LOAD) === loads);
+  assert(loop !== undefined, `no loop has ${loads} loads`);
+  return loop;
+}
+
+const WIDE_LOAD = /^LDG\.E\.128/;
+const DOUBLE = /^(DADD|DMUL|DFMA|DSETP|F2F|F2I)\b/;
+const DIVISION = /^MUFU\.RCP64H/;
+
+Deno.test({
+  name: `Built-in kernels load before they compute, and divide seldom${missing}`,
+  ignore: missing !== "",
+  async fn() {
+    const { scale, moments_partial: moments, moments_final, histogram_shared: histogram } =
+      await compileKernels();
+
+    const scaled = loopOf(scale, 4);
+    assertEquals(countBefore(scaled, WIDE_LOAD, /^FFMA/), 4);
+    // Another store than a plain one is ordered for the whole multiprocessor.
+    assertEquals(countOf(scaled, /^STG/), countOf(scaled, /^STG\.E\.128$/));
+    assert(scale.registers <= 32, `${scale.registers} registers`);
+
+    assertEquals(countBefore(loopOf(moments, 4), WIDE_LOAD, /^(FADD|FMUL|FFMA)/), 4);
+    // A division for each part of a warp or block would be a chain of them.
+    for (const { all } of [moments, moments_final]) assert(countOf(all, DIVISION) <= 3);
+    // Five blocks of 256 threads fit a multiprocessor.
+    assert(moments.registers <= 48, `${moments.registers} registers`);
+
+    const counting = loopOf(histogram, 2);
+    const certain = counting.slice(0, counting.findIndex(({ opcode }) => opcode === "BRA"));
+    assertEquals(countOf(certain, WIDE_LOAD), 2);
+    assertEquals(countOf(certain, /^FFMA/), 8);
+    assertEquals(countOf(certain, DOUBLE), 0);
+    assertEquals(countOf(counting, /^ATOMS\.POPC\.INC/), 8);
+    assert(histogram.registers <= 48, `${histogram.registers} registers`);
+  },
+});

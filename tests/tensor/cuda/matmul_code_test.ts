@@ -1,0 +1,48 @@
+// The machine code of matrix products for compute capability 9.0.
+
+import { assert, assertEquals } from "@std/assert";
+import type { DType } from "../../../mod.ts";
+import { matmul, type MatmulOptions, type Tensor, zeros } from "../../../src/device/tensor.ts";
+import { countBefore, countOf, machineCode, withoutMachineCode } from "./machine_code.ts";
+import { recordingDevice } from "./recording_device.ts";
+
+const test = (name: string, fn: () => Promise<void>) =>
+  Deno.test({ name: name + withoutMachineCode, ignore: withoutMachineCode !== "", fn });
+
+/** The first kernel of the product of matrices of zeros, the right one as given or transposed. */
+async function codeOf(
+  [m, k, n]: readonly [number, number, number],
+  dtype: DType,
+  options: MatmulOptions & { readonly isTransposed?: boolean } = {},
+) {
+  const { isTransposed, ...own } = options;
+  const { device, kernels } = recordingDevice("9.0");
+  const x = zeros([m, k], { dtype, device }) as Tensor;
+  const y = isTransposed
+    ? (zeros([n, k], { dtype, device }) as Tensor).transpose()
+    : zeros([k, n], { dtype, device }) as Tensor;
+  const before = kernels.length;
+  matmul(x, y, own);
+  return await machineCode(kernels[before]!.text, "9.0");
+}
+
+/** The first use of packets: a product, or the other factor from shared memory. */
+const USE = /^(FFMA|DFMA|LDS)/;
+
+for (const isTransposed of [false, true]) {
+  for (const dtype of ["float32", "float16", "int8"] as const) {
+    const layout = isTransposed ? "transposed matrix" : "matrix";
+    test(`matmul() of one row by a ${layout} of ${dtype} has 8 packets in flight`, async () => {
+      const sums = dtype === "int8" ? { dtype: "int32" } as const : {};
+      const { instructions, registers, localMemory } = await codeOf([1, 4096, 4096], dtype, {
+        ...sums,
+        isTransposed,
+      });
+      assertEquals(countBefore(instructions, /^LDG\.E\.128/, USE), 8);
+      assertEquals(countOf(instructions, /^LDG\.E\.128/), 8);
+      assertEquals(localMemory, 0);
+      const blocks = dtype === "int8" ? 2 : 4;
+      assert(registers <= 65536 / 256 / blocks, `${registers} registers for ${blocks} blocks`);
+    });
+  }
+}
