@@ -8,7 +8,8 @@
  * compiler may not change this order by itself, because the result may be an operand. The last
  * block, and all blocks where packets are not aligned or rows no multiple of N, take as many
  * elements one by one, up to 8 loads of each operand at once. map_tiles() has one tile for
- * each block, whose operands and results have packets alike. map() is grid-stride, one element of each thread.
+ * each block, whose operands and results have packets alike. map() is grid-stride, one
+ * element of each thread.
  */
 #pragma once
 
