@@ -1,7 +1,7 @@
 /*
  * index_loops.cuh — index.cuh in the block form: one thread runs a block as loops.
  *
- * Mapping: a block takes chunk consecutive elements, and a run is a row or what the chunk has of it.
+ * Mapping: a block takes chunk consecutive elements. A run is a row, or the part in the chunk.
  */
 #pragma once
 

@@ -5,8 +5,8 @@
  * dimension; 0 repeats it. The caller merges neighbouring dimensions wherever all operands allow,
  * so operands of one layout are one dimension.
  * Mapping: map() calls body(offsets, i) for element i of a row, where offsets[k] is the beginning
- * of the row in operand k. map_expression() takes the body of a generated expression in three parts,
- * so the operands of many elements are read before the first result is written:
+ * of the row in operand k. map_expression() takes the body of a generated expression in three
+ * parts, so the operands of many elements are read before the first result is written:
  *   read(inputs, offsets, i) loads the operands of N elements from i on,
  *   compute(inputs, j, i) is the result of element j of them, at position i,
  *   write(results, offsets, i) stores the results.

@@ -4,11 +4,12 @@
  * Problem: that of map.cuh.
  * Mapping: a thread takes Packets packets of N elements, which lie in one row and are aligned in
  * all operands. Packet p of thread t is number p * Threads + t of its block, so the accesses of a
- * warp are consecutive. Each thread loads all of its packets before it stores a result; the compiler
- * may not change this order by itself, because the result may be an operand. The last block, and
- * all blocks where packets are not aligned or rows no multiple of N, take as many elements one by
- * one, up to 8 loads of each operand at once. map_tiles() has one tile for each block, whose
- * operands and results have packets alike. map() is grid-stride, one element of each thread.
+ * warp are consecutive. Each thread loads all of its packets before it stores a result; the
+ * compiler may not change this order by itself, because the result may be an operand. The last
+ * block, and all blocks where packets are not aligned or rows no multiple of N, take as many
+ * elements one by one, up to 8 loads of each operand at once. map_tiles() has one tile for
+ * each block, whose operands and results have packets alike. map() is grid-stride, one
+ * element of each thread.
  */
 #pragma once
 
