@@ -41,7 +41,7 @@ export interface OperandLayout {
 /** The class of dense rows that do not begin with a packet, beside those of `strideClass()`. */
 export const UNALIGNED = "u";
 
-/** How CUDA threads take a row, or rows of columns. */
+/** How CUDA threads take a row. */
 export interface RowShare {
   /** The threads of a row: a warp or a block. */
   readonly threads: number;
@@ -68,7 +68,7 @@ const LONE_ELEMENTS: readonly number[] = [1, 8];
 const BLOCKS = { plain: 4, keeping: 3 } as const;
 
 /** The numbers of the operands in expressions. */
-function operandsIn(roots: readonly ExpressionNode[]): readonly number[] {
+export function operandsIn(roots: readonly ExpressionNode[]): readonly number[] {
   const found = new Set<number>();
   for (const node of nodesOf(...roots)) if (node.kind === "input") found.add(node.index);
   return [...found].sort((a, b) => a - b);
@@ -78,7 +78,7 @@ const stageRoots = ({ stages }: RowProgram) =>
   stages.flatMap(({ value, place }) => place === undefined ? [value] : [value, place]);
 
 /** The elements of a packet and of a step. Strides do not count, so that results do not depend on them. */
-function stepOf(operands: readonly number[], { dtypes }: OperandLayout) {
+export function stepOf(operands: readonly number[], { dtypes }: OperandLayout) {
   const bytes = operands.map((k) => bytesPerElement(dtypes[k]!));
   const all = bytes.reduce((sum, own) => sum + own, 0);
   const fitting = 2 ** Math.floor(Math.log2(STEP_BYTES / Math.max(1, all)));

@@ -29,7 +29,12 @@ import {
   strideClass,
 } from "./kit/layout.ts";
 import { refuseCapture } from "./kit/operation/reports.ts";
-import { columnsCode } from "./column_kernel.ts";
+import {
+  columnLoopsCode,
+  type ColumnShare,
+  columnShareOf,
+  columnThreadsCode,
+} from "./column_kernel.ts";
 import {
   BLOCK,
   type OperandLayout,
@@ -60,8 +65,11 @@ const ENOUGH_JOBS = 256;
 const MAX_PARTS = 1024;
 /** Parts of rows for CUDA threads begin at multiples of this, so that they begin with packets. */
 const PART_STEP = 1024;
-/** Columns of a tile. */
-const TILE: Readonly<Record<KernelForm, number>> = { block: 512, threads: BLOCK };
+/** Columns of a tile of the block form. */
+const TILE = 512;
+/** Parts that CUDA threads make of columns, and the steps of a thread in each. */
+const MAX_COLUMN_PARTS = 256;
+const MIN_COLUMN_STEPS = 4;
 
 const roundUp = (size: number, step: number) => Math.ceil(size / step) * step;
 
@@ -79,19 +87,19 @@ function rowSpace(
   };
 }
 
-/** The number of parts of a row, which depends on nothing but the shape and the form. */
-function segmentsOf(jobs: number, steps: number, stepSize: number, form: KernelForm): number {
+/** The number of parts in the block form, which depends on nothing but the shape. */
+function segmentsOf(jobs: number, steps: number, stepSize: number): number {
   if (jobs >= ENOUGH_JOBS) return 1;
   // To merge two parts takes as long as the second one.
-  if (steps * stepSize <= 2 * PART[form]) return 1;
-  const length = Math.max(1, Math.ceil(PART[form] / stepSize));
+  if (steps * stepSize <= 2 * PART.block) return 1;
+  const length = Math.max(1, Math.ceil(PART.block / stepSize));
   return Math.max(1, Math.ceil(steps / length));
 }
 
 /** The number of parts of each row, and their length. */
 function partsOf(rows: number, width: number, form: KernelForm) {
   if (form === "block") {
-    const segments = segmentsOf(rows, width, 1, form);
+    const segments = segmentsOf(rows, width, 1);
     return { segments, length: Math.ceil(width / segments) };
   }
   if (rows >= ENOUGH_JOBS || width <= 2 * PART.threads) return { segments: 1, length: width };
@@ -100,12 +108,25 @@ function partsOf(rows: number, width: number, form: KernelForm) {
   return { segments, length: roundUp(Math.ceil(width / segments), PART_STEP) };
 }
 
-/** Whether packets of a tensor begin at multiples of their size, at most 16 bytes, in all rows. */
-function isAligned(tensor: Tensor, strides: readonly number[], size: number): boolean {
-  const bytes = bytesPerElement(tensor.dtype);
-  const word = Math.min(16, size * bytes);
-  const { address } = storageOf(tensor).buffer;
-  return [address / bytes, tensor.offset, ...strides].every((it) => it * bytes % word === 0);
+/**
+ * The classes of the operands' innermost strides for CUDA threads, which tell packets that do not
+ * begin at multiples of their size.
+ */
+function classesOf(
+  { kinds }: OperandLayout,
+  tensors: readonly Tensor[],
+  outerStrides: (operand: number) => readonly number[],
+  size: number,
+): string {
+  const isAligned = (tensor: Tensor, strides: readonly number[]) => {
+    const bytes = bytesPerElement(tensor.dtype);
+    const word = Math.min(16, size * bytes);
+    const { address } = storageOf(tensor).buffer;
+    return [address / bytes, tensor.offset, ...strides].every((it) => it * bytes % word === 0);
+  };
+  return tensors.map((it, k) =>
+    kinds[k] === "1" && !isAligned(it, outerStrides(k)) ? UNALIGNED : kinds[k]
+  ).join("");
 }
 
 /** A program over rows, and what it runs on. */
@@ -145,14 +166,11 @@ export function runRows(call: RowsCall, options: TensorOptions = {}): Tensor[] {
     ? partsOf(rows, width, work.form)
     : { segments: 1, length: width };
   const partial: RowProgram = segments === 1 ? program : partialProgram(only!);
-  let layout: OperandLayout = { dtypes: tensors.map(({ dtype }) => dtype), rank, kinds };
-  const share = work.form === "block" ? undefined : shareOf(partial, layout, width, length);
-  if (share !== undefined) {
-    const classes = tensors.map((it, k) =>
-      kinds[k] === "1" && !isAligned(it, outer.strides[k]!, share.size) ? UNALIGNED : kinds[k]
-    );
-    layout = { ...layout, kinds: classes.join("") };
-  }
+  const plain: OperandLayout = { dtypes: tensors.map(({ dtype }) => dtype), rank, kinds };
+  const share = work.form === "block" ? undefined : shareOf(partial, plain, width, length);
+  const layout = share === undefined
+    ? plain
+    : { ...plain, kinds: classesOf(plain, tensors, (k) => outer.strides[k]!, share.size) };
   const jobs = rows * segments;
   const perBlock = share !== undefined
     ? BLOCK / share.threads
@@ -211,6 +229,27 @@ export function runRows(call: RowsCall, options: TensorOptions = {}): Tensor[] {
   return [merged!];
 }
 
+/** The tiles of columns, and the parts of their rows. */
+function tilesOf(
+  outer: number,
+  width: number,
+  columns: number,
+  share: ColumnShare | undefined,
+): { readonly tiles: number; readonly segments: number } {
+  if (share === undefined) {
+    const tiles = Math.ceil(columns / TILE);
+    return { tiles, segments: segmentsOf(outer * tiles, width, Math.min(columns, TILE)) };
+  }
+  const { size, rows, lanes } = share;
+  const tiles = Math.ceil(columns / (lanes * size));
+  const jobs = outer * tiles;
+  if (jobs >= ENOUGH_JOBS) return { tiles, segments: 1 };
+  const step = rows * BLOCK / lanes;
+  const most = Math.min(MAX_COLUMN_PARTS, MAX_PARTS / Math.max(1, jobs));
+  const useful = Math.min(most, width / (MIN_COLUMN_STEPS * step));
+  return { tiles, segments: Math.max(1, Math.floor(useful)) };
+}
+
 /** A reduction of columns, and what it runs on. */
 export interface ColumnsCall {
   readonly action: string;
@@ -245,9 +284,10 @@ export function runColumns(call: ColumnsCall, options: TensorOptions = {}): Tens
   const [outer, width, columns] = [0, 1, 2].map((part) =>
     sizeOf(shape.slice(bounds[part], bounds[part + 1]))
   ) as [number, number, number];
-  const tiles = Math.ceil(columns / TILE[work.form]);
-  const stepSize = Math.min(columns, TILE[work.form]);
-  const segments = segmentsOf(outer * tiles, width, stepSize, work.form);
+  const kinds = parts[2]!.strides.map(([stride]) => strideClass(stride!)).join("");
+  const layout: OperandLayout = { dtypes: tensors.map(({ dtype }) => dtype), rank, kinds };
+  const share = work.form === "block" ? undefined : columnShareOf(stage, layout, width, columns);
+  const { tiles, segments } = tilesOf(outer, width, columns, share);
   const numbers: Record<string, number> = numbered("o", tensors.map(({ offset }) => offset));
   for (const k of tensors.keys()) {
     numbers[`r${k}`] = parts[1]!.strides[k]![0]!;
@@ -255,6 +295,7 @@ export function runColumns(call: ColumnsCall, options: TensorOptions = {}): Tens
   }
   const length = Math.ceil(width / segments);
   Object.assign(numbers, { width, columns, tiles, length, segments });
+  if (share !== undefined) numbers.lanes = share.lanes;
   addSpace(numbers, parts[0]!);
   const parameters = { inputs: numbered("x", tensors), scalars: numbered("c", scalars), numbers };
   const hasTooMany = countParameters(parameters) + 1 > MAX_PARAMETERS;
@@ -270,15 +311,22 @@ export function runColumns(call: ColumnsCall, options: TensorOptions = {}): Tens
   const partShape = [...shape.slice(0, split[0]), segments, ...shape.slice(bounds[2])];
   const result = newTensor(context, type, segments === 1 ? kept : partShape, stream);
   if (sizeOf(kept) === 0) return result;
-  const kinds = parts[2]!.strides.map(([stride]) => strideClass(stride!)).join("");
   const program = { stages: [own], elements: [], results: [] };
-  const layout: OperandLayout = { dtypes: tensors.map(({ dtype }) => dtype), rank, kinds };
+  const classes = share === undefined ? kinds : classesOf(
+    layout,
+    tensors,
+    (k) => [...parts[0]!.strides[k]!, parts[1]!.strides[k]![0]!],
+    share.size,
+  );
   callKernel({
     ...parameters,
     results: { y: result },
     action,
-    key: `columns ${keyOfProgram(program)} ${kinds} ${rank}`,
-    code: () => columnsCode(own, type, layout, TILE[work.form]),
+    key: `columns ${keyOfProgram(program)} ${classes} ${rank} ${share?.size} ${share?.rows}`,
+    code: () =>
+      share === undefined
+        ? columnLoopsCode(own, type, layout, TILE)
+        : columnThreadsCode(own, type, { ...layout, kinds: classes }, share),
     size: { grid: outer * tiles * segments, block: work.form === "block" ? 1 : BLOCK },
   }, stream);
   if (segments === 1) return result;

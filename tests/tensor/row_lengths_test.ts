@@ -88,6 +88,40 @@ for (const [form, on] of forms) {
     }
   });
 
+  Deno.test(`Reductions of columns are exact at every number of rows and columns (${form})`, async () => {
+    const shapes = [[0, 20], [1, 16], [7, 33], [8, 1024], [65, 129], [1025, 20], [
+      9000,
+      36,
+    ]] as const;
+    await Promise.all(shapes.map(async ([rows, columns]) => {
+      const values = pattern(rows * columns);
+      using x = fromTypedArray(Float32Array.from(values), [rows, columns], { device: on });
+      using wide = fromTypedArray(
+        Float32Array.from(
+          { length: rows * (columns + 1) },
+          (_, i) => i % (columns + 1) === 0 ? 99 : values[i - 1 - Math.floor(i / (columns + 1))]!,
+        ),
+        [rows, columns + 1],
+        { device: on },
+      );
+      using view = wide.slice([{}, { start: 1 }]);
+      const grid = Array.from(
+        { length: columns },
+        (_, c) => Array.from({ length: rows }, (_, r) => values[r * columns + c]!),
+      );
+      const what = `${rows} rows of ${columns}`;
+      assertEquals(await numbersOf(tensors.sum(x, { axis: 0 }) as Tensor), grid.map(total), what);
+      assertEquals(
+        await numbersOf(tensors.sum(view, { axis: 0 }) as Tensor),
+        grid.map(total),
+        what,
+      );
+      if (rows === 0) return;
+      const largest = grid.map((column) => column.reduce((a, b) => Math.max(a, b)));
+      assertEquals(await numbersOf(x.max({ axis: 0 })), largest, what);
+    }));
+  });
+
   Deno.test(`softmax() is right where rows no longer fit into registers (${form})`, async () => {
     await Promise.all([2048, 8192, 8193].map(async (length) => {
       const row = pattern(length).map((x) => x / 4);

@@ -5,17 +5,18 @@
  * Columns: i runs along memory.
  * Mapping: reduce_loops.cuh and reduce_threads.cuh.
  * Numerics: every order of merging depends on the shape and on the element types alone, so results
- * repeat bit by bit, also those of views. Sums of floats: at most 16 elements are added up as float,
- * and the rest as double, so the error does not grow with the length. With u = 2^-24 it is at most,
- * beside the rounding of the result:
+ * repeat bit by bit, also those of views. Sums of floats: at most 16 elements are added up as
+ * float, and the rest as double, so the error does not grow with the length. With u = 2^-24 it is
+ * at most, beside the rounding of the result:
  *   rows of CUDA threads    5 u Σ|x|: 16 elements are added up as four sums
- *   columns                15 u Σ|x|
+ *   columns                 7 u Σ|x|: 8 rows; 15 u Σ|x| in the block form
  *   rows of the block form 20 u Σ|x| up to 512 elements, as a tree of sums of 16; 15 u Σ|x| beyond
  * Sums of doubles add up 16 elements, then such sums. With u = 2^-53 the error is at most
  *   rows of CUDA threads   (15 + n / (16 threads)) u Σ|x|: a thread adds up its sums one by one,
  *                          and 10 more steps merge the threads; parts of rows are merged in the
  *                          same way
- *   columns                (15 + n / 16) u Σ|x|
+ *   columns                (7 + n / (8 groups) + groups) u Σ|x|, where groups of threads take rows
+ *                          alternately; (15 + n / 16) u Σ|x| in the block form
  *   rows of the block form (24 + log2(n / 2048)) u Σ|x|: blocks of 2048 elements are added up in
  *                          pairs (Higham, "The accuracy of floating point summation", 1993)
  */
@@ -133,30 +134,3 @@ __device__ __forceinline__ bool are_squares_exact(Total<V> sum, i64 n) {
 
 #include "kernels/tensor/reduce_loops.cuh"
 #include "kernels/tensor/reduce_threads.cuh"
-
-namespace gridstride::tensor::reduce {
-
-// Calls finish(column, sum) for the columns of a tile, with the sums of f or of its squares.
-template <int Tile, typename V, bool IsSquared, typename F, typename Finish>
-__device__ __forceinline__ void sum_columns(i64 begin, i64 end, i64 tile, i64 columns, F f,
-                                            Finish finish) {
-  const TileColumns<Tile> own(tile, columns);
-  if (own.width <= 0) return;
-  Total<V> total[TileColumns<Tile>::max_width];
-  if constexpr (IsSquared) {
-    add_rows<Tile, V>(begin, end, own,
-                      [&](i64 row, i64 column) { return squared<V>(f(row, column)); }, total);
-    bool is_exact = true;
-    for (int j = 0; j < own.width; ++j) is_exact &= are_squares_exact<V>(total[j], end - begin);
-    if (!is_exact) {
-      add_rows<Tile, Total<V>>(
-          begin, end, own,
-          [&](i64 row, i64 column) { return squared<Total<V>>(f(row, column)); }, total);
-    }
-  } else {
-    add_rows<Tile, V>(begin, end, own, f, total);
-  }
-  for (int j = 0; j < own.width; ++j) finish(own.first + j, total[j]);
-}
-
-}  // namespace gridstride::tensor::reduce

@@ -163,5 +163,28 @@ __device__ __forceinline__ void add_rows(i64 begin, i64 end, TileColumns<Tile> o
   }
 }
 
+// Calls finish(column, sum) for the columns of a tile, with the sums of f or of its squares.
+template <int Tile, typename V, bool IsSquared, typename F, typename Finish>
+__device__ __forceinline__ void sum_columns(i64 begin, i64 end, i64 tile, i64 columns, F f,
+                                            Finish finish) {
+  const TileColumns<Tile> own(tile, columns);
+  if (own.width <= 0) return;
+  Total<V> total[TileColumns<Tile>::max_width];
+  if constexpr (IsSquared) {
+    add_rows<Tile, V>(begin, end, own,
+                      [&](i64 row, i64 column) { return squared<V>(f(row, column)); }, total);
+    bool is_exact = true;
+    for (int j = 0; j < own.width; ++j) is_exact &= are_squares_exact<V>(total[j], end - begin);
+    if (!is_exact) {
+      add_rows<Tile, Total<V>>(
+          begin, end, own,
+          [&](i64 row, i64 column) { return squared<Total<V>>(f(row, column)); }, total);
+    }
+  } else {
+    add_rows<Tile, V>(begin, end, own, f, total);
+  }
+  for (int j = 0; j < own.width; ++j) finish(own.first + j, total[j]);
+}
+
 }  // namespace gridstride::tensor::reduce
 #endif

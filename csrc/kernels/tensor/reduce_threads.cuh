@@ -7,7 +7,9 @@
  * are not aligned, or whose elements are apart, are read one element after another.
  * A row that fits into one step may be held in registers: it is read once, however many passes a
  * program makes.
- * Mapping, columns: a thread takes one column.
+ * Mapping, columns: a thread takes a packet of columns in some rows, of which it loads several
+ * before it uses the first. Groups of a block's threads take rows alternately, and their results
+ * are merged in shared memory.
  */
 #pragma once
 
@@ -219,40 +221,144 @@ __device__ __forceinline__ void for_each_row(i64 rows, i64 per_block, F f) {
   for (i64 row = blockIdx.x * teams + team; row < rows; row += gridDim.x * teams) f(row);
 }
 
-// The column of a thread.
-template <int Tile>
-struct TileColumns {
-  static constexpr int max_width = 1;
+// The columns that a thread of a block takes, Size neighbours, in the rows from begin to end.
+// Threads side by side have columns side by side; groups of them take rows alternately.
+template <int Size>
+struct ColumnShare {
+  i64 tile;    // the first column of the block
+  i64 column;  // the first column of the thread
+  int lanes;   // threads of a group
+  int group;
+  int groups;
+  i64 begin;
+  i64 end;
 
-  i64 first;
-  int width;
-
-  __device__ __forceinline__ TileColumns(i64 tile, i64 columns)
-      : first(tile * Tile + threadIdx.x), width(first < columns ? 1 : 0) {}
+  __device__ __forceinline__ ColumnShare(i64 number, int lanes, i64 begin, i64 end)
+      : tile(number * lanes * Size),
+        column(tile + static_cast<int>(threadIdx.x) % lanes * Size),
+        lanes(lanes),
+        group(static_cast<int>(threadIdx.x) / lanes),
+        groups(static_cast<int>(blockDim.x) / lanes),
+        begin(begin),
+        end(end) {}
 };
 
-// Calls finish(column, merge of f(r, column) for begin ≤ r < end) for the columns of a tile.
-template <int Tile, typename R, typename First, typename F, typename Finish>
-__device__ __forceinline__ void reduce_columns(i64 begin, i64 end, i64 tile, i64 columns,
-                                               First first, F f, Finish finish) {
-  const TileColumns<Tile> own(tile, columns);
-  if (own.width == 0) return;
-  typename R::Value value = first(own.first);
-  for (i64 row = begin; row < end; ++row) value = R::merge(value, f(row, own.first));
-  finish(own.first, value);
+// Calls use(elements, row, has) for the rows of a thread, Rows at a time, where elements[u] belong
+// to row + u * groups if has(u), and else to the first of these rows. All are read before the first
+// is used.
+template <int Rows, typename Elements, int Size, typename Read, typename Use>
+__device__ __forceinline__ void each_rows(const ColumnShare<Size>& share, Read read, Use use) {
+#pragma unroll 1
+  for (i64 row = share.begin + share.group; row < share.end; row += Rows * share.groups) {
+    const auto has = [&](int u) { return row + u * share.groups < share.end; };
+    Elements elements[Rows];
+#pragma unroll
+    for (int u = 0; u < Rows; ++u) {
+      read(elements[u], has(u) ? row + u * share.groups : row, share.column);
+    }
+    use(elements, row, has);
+  }
 }
 
-// The sum of f(r, column) over begin ≤ r < end.
-template <int Tile, typename V, typename F>
-__device__ __forceinline__ void add_rows(i64 begin, i64 end, TileColumns<Tile> own, F f,
-                                         Total<V>* total) {
-  *total = 0;
-  for (i64 row = begin; row < end;) {
-    const i64 stop = row + batch < end ? row + batch : end;
-    V part = 0;
-    for (; row < stop; ++row) part += f(row, own.first);
-    *total += part;
+// Merges the values of the groups, in their order, and calls finish(column, value) for the columns
+// of the block.
+template <typename R, int Size, typename Finish>
+__device__ __forceinline__ void finish_columns(const ColumnShare<Size>& share, i64 columns,
+                                               const typename R::Value (&values)[Size],
+                                               Finish finish) {
+  __shared__ typename R::Value parts[256 * Size];
+  const int width = share.lanes * Size;
+#pragma unroll
+  for (int j = 0; j < Size; ++j) {
+    parts[share.group * width + static_cast<int>(share.column - share.tile) + j] = values[j];
   }
+  __syncthreads();
+  const i64 rows = share.end - share.begin;
+  const int groups = rows < share.groups ? static_cast<int>(rows) : share.groups;
+  for (int at = threadIdx.x; at < width && share.tile + at < columns; at += blockDim.x) {
+    typename R::Value value = parts[at];
+    for (int group = 1; group < groups; ++group) {
+      value = R::merge(value, parts[group * width + at]);
+    }
+    finish(share.tile + at, value);
+  }
+}
+
+// Calls finish(column, merge of f(elements, j) over the rows) for the columns of a block, where
+// elements are those of a row, and j is a column of the thread.
+template <typename R, int Rows, typename Elements, int Size, typename Read, typename F,
+          typename Finish>
+__device__ __forceinline__ void reduce_columns(const ColumnShare<Size>& share, i64 columns,
+                                               Read read, F f, Finish finish) {
+  using V = typename R::Value;
+  V values[Size];
+#pragma unroll
+  for (V& value : values) {
+    if constexpr (counts_repeats<R>) value = 1;
+    else value = V{};
+  }
+  if (share.column < columns) {
+    each_rows<Rows, Elements>(share, read, [&](const Elements* elements, i64 row, auto has) {
+      const bool is_first = row == share.begin + share.group;
+#pragma unroll
+      for (int j = 0; j < Size; ++j) {
+        if (!counts_repeats<R> && is_first) values[j] = f(elements[0], j);
+#pragma unroll
+        for (int u = 0; u < Rows; ++u) {
+          const V merged = R::merge(values[j], f(elements[u], j));
+          values[j] = has(u) || !counts_repeats<R> ? merged : values[j];
+        }
+      }
+    });
+  }
+  finish_columns<R>(share, columns, values, finish);
+}
+
+// The sums of f(elements, j) over the rows of a thread.
+template <typename V, int Rows, typename Elements, int Size, typename Read, typename F>
+__device__ __forceinline__ void add_rows(const ColumnShare<Size>& share, Read read, F f,
+                                         Total<V> (&total)[Size]) {
+  static_assert(Rows <= batch, "the rows of a step are added up in their own type");
+#pragma unroll
+  for (Total<V>& sum : total) sum = 0;
+  each_rows<Rows, Elements>(share, read, [&](const Elements* elements, i64, auto has) {
+    V part[Size] = {};
+#pragma unroll
+    for (int u = 0; u < Rows; ++u) {
+      if (has(u)) {
+#pragma unroll
+        for (int j = 0; j < Size; ++j) part[j] += f(elements[u], j);
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < Size; ++j) total[j] += part[j];
+  });
+}
+
+// Calls finish(column, sum) for the columns of a block, with the sums of f or of its squares.
+template <typename V, bool IsSquared, int Rows, typename Elements, int Size, typename Read,
+          typename F, typename Finish>
+__device__ __forceinline__ void sum_columns(const ColumnShare<Size>& share, i64 columns, Read read,
+                                            F f, Finish finish) {
+  Total<V> total[Size] = {};
+  if (share.column < columns) {
+    if constexpr (IsSquared) {
+      add_rows<V, Rows, Elements>(
+          share, read, [&](const Elements& own, int j) { return squared<V>(f(own, j)); }, total);
+      const i64 rows = (share.end - share.begin - share.group + share.groups - 1) / share.groups;
+      bool is_exact = true;
+#pragma unroll
+      for (int j = 0; j < Size; ++j) is_exact &= are_squares_exact<V>(total[j], rows);
+      if (!is_exact) {
+        add_rows<Total<V>, Rows, Elements>(
+            share, read, [&](const Elements& own, int j) { return squared<Total<V>>(f(own, j)); },
+            total);
+      }
+    } else {
+      add_rows<V, Rows, Elements>(share, read, f, total);
+    }
+  }
+  finish_columns<Sum<Total<V>>>(share, columns, total, finish);
 }
 
 }  // namespace gridstride::tensor::reduce

@@ -100,3 +100,12 @@ Deno.test(`softmax() and layerNorm() read a row once${withoutMachineCode}`, {
   // A power is computed once, and kept in a register.
   assert(countOf(softmaxes[0]!.instructions, /^MUFU\.EX2/) <= 32);
 });
+
+Deno.test(`Sums of columns load 8 rows before the first addition${withoutMachineCode}`, {
+  ignore: withoutMachineCode !== "",
+}, async () => {
+  const code = await codeOf((x) => sum(x, { axis: 0 }), [4096, 1024]);
+  assertEquals(countBefore(mainLoop(code), PACKET_LOAD, /^FADD/), 8);
+  assertEquals(countOf(code.instructions, LOAD), 8);
+  assert(code.registers <= 64, `${code.registers} registers`);
+});
