@@ -4,11 +4,11 @@
  *
  * Problem: that of attention.cuh, for rows of keys and values that consist of 16-byte chunks at
  * multiples of 16 bytes. The limit is the read of all keys and values.
- * Mapping: a block of GS_BLOCK_THREADS threads takes a part of the keys. Neighbouring lanes share a
- * key, whose chunks lie across them, and the next lanes have the next key, so a warp reads neighbours
- * in memory. A thread loads the chunks of some keys and of their values before it uses the
- * first one: 128 to 256 bytes in flight. Each group of lanes has a maximum and a sum of its own, which
- * are merged at the end, first within a warp.
+ * Mapping: a block of GS_BLOCK_THREADS threads takes a part of the keys. Neighbouring lanes share
+ * a key, whose chunks lie across them, and the next lanes have the next key, so a warp reads
+ * neighbours in memory. A thread loads the chunks of some keys and of their values before it uses
+ * the first one: 128 to 256 bytes in flight. Each group of lanes has a maximum and a sum of its
+ * own, which are merged at the end, first within a warp.
  * Hidden keys: keys that all rows see take a loop without comparisons. In others, values of hidden
  * keys count as 0.
  * Numerics: products and sums are fused, as floats; the order depends on the shape alone.

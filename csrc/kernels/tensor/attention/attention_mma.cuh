@@ -3,8 +3,8 @@
  *
  * Problem: that of attention.cuh, for elements of 16 bits whose rows of keys and values lie at
  * multiples of 16 bytes. Multiply is mma.sync of 16 rows, 8 columns and a depth of 16.
- * Mapping: a warp has RowTiles times 16 rows (Dao, "FlashAttention-2", 2023), whose scores, sums and
- * results stay in registers; the powers of scores are the left operand of the second product as
+ * Mapping: a warp has RowTiles times 16 rows (Dao, "FlashAttention-2", 2023), whose scores, sums
+ * and results stay in registers; the powers of scores are the left operand of the second product as
  * they lie there. Two times 16 rows share each fragment of keys and values, which halves the reads
  * of shared memory. Queries, a tile of keys and one of values lie there, by cp.async: values arrive
  * while their keys are multiplied, and the next keys while the values are. Rows have an odd number
@@ -64,9 +64,9 @@ struct HeadTile {
     }
   }
 
-  // Starts to copy `count` of `Rows` rows with `size` elements. source_of(row) is called for the rows
-  // of this thread in their order, and returns the thread's chunk of one, or any address where there
-  // is none.
+  // Starts to copy `count` of `Rows` rows with `size` elements. source_of(row) is called for the
+  // rows of this thread in their order, and returns the thread's chunk of one, or any address where
+  // there is none.
   template <int Rows, int Threads, typename SourceOf>
   static __device__ __forceinline__ void fill(unsigned tile, int count, int size,
                                               SourceOf source_of) {

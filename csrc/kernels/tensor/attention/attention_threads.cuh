@@ -3,8 +3,8 @@
  *
  * Problem: that of attention.cuh.
  * Mapping: a block has GS_BLOCK_THREADS threads. GS_ROW_THREADS neighbouring threads share some
- * rows, of which each takes every GS_ROW_THREADS-th key and column of values. Operands lie in shared
- * memory as floats, some elements of the heads at a time.
+ * rows, of which each takes every GS_ROW_THREADS-th key and column of values. Operands lie in
+ * shared memory as floats, some elements of the heads at a time.
  * Numerics: products and sums are fused, as floats.
  */
 #pragma once
