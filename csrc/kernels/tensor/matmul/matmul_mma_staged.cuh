@@ -67,8 +67,8 @@ struct StagedTile {
     }
   }
 
-  // Starts to fill the next stage, of `rows` of the operand and `ks` elements along k. `valid` is the
-  // address of any element.
+  // Starts to fill the next stage with `rows` of the operand and `ks` elements along k. `valid` is
+  // the address of any element.
   __device__ __forceinline__ void fill(unsigned stage, int rows, int ks, const Stored* valid) {
     const Stored* from = source;
     if (rows == Edge && ks == depth) {
@@ -189,7 +189,7 @@ __device__ __forceinline__ void matmul_mma_staged(const Product<V, Left, Right>&
     }
   }
 
-  // ---- results, by way of shared memory: neighbouring threads finish neighbours ------------------
+  // ---- results, by way of shared memory: neighbouring threads finish neighbours -------------
   constexpr int half = rows / 2;
   constexpr int pitch = columns + 8;
   static_assert(half * pitch * static_cast<int>(sizeof(V)) <= Stages * stage_size, "sums fit");
