@@ -124,14 +124,9 @@ Deno.test("instructionSetsOf() finds the names of instruction sets", () => {
   assertEquals(instructionSetsOf(others), []);
 });
 
-/** Headers that still name instruction sets. */
-const NOT_YET: readonly string[] = [
-  "csrc/kernels/ternary/ternary_matmul.cuh",
-];
-
 Deno.test("Only vectors.cuh names instruction sets among the headers of tensors", () => {
   const found = tensorKernels()
-    .filter((file) => file !== VECTORS && !NOT_YET.includes(file))
+    .filter((file) => file !== VECTORS)
     .flatMap((file) => instructionSetsOf(textOf(file)).map((name) => `${file}: ${name}`));
   assertEquals(found, []);
 });

@@ -1,5 +1,6 @@
 // The vector instructions of generated kernels on the host device.
 
+import { BYTE_TILE_CONSTANTS } from "../../src/tensor/matmul/own_variants.ts";
 import { TERNARY_CONSTANTS } from "../../src/ternary/product_kernels.ts";
 import { ternaryMatmulTemplate } from "../../src/ternary/kernel_templates.ts";
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
@@ -151,7 +152,7 @@ Deno.test({
     const source = sourceOf({
       name: "dots",
       template: ternaryMatmulTemplate,
-      constants: TERNARY_CONSTANTS,
+      constants: { ...TERNARY_CONSTANTS, ...BYTE_TILE_CONSTANTS },
       dtypes: new Set<never>(),
       parameters: ["const signed char* q", "const unsigned char* codes", "int* out"],
       // Panels of twelve rows are those of VNNI.
