@@ -93,7 +93,7 @@ export interface FormatOptions {
   readonly tile?: TernaryTile;
 }
 
-/** How the weights of a byte are coded, as `Codec` in `ternary.cuh`. */
+/** How the weights of a byte are coded: kernels name an enumerator of `Codec` by it. */
 export const CODECS = ["quarters", "trits", "pairs", "triples"] as const;
 
 /** A digit of the number of a byte. */

@@ -25,9 +25,9 @@ const ACTION = "make TernaryWeights";
  * @category Weights
  */
 export interface WeightsOptions extends CodecOptions {
-  /** Of bytes: their format. */
+  /** The format of weights that are given as bytes. */
   readonly format?: TernaryFormat;
-  /** Of bytes: rows and columns. */
+  /** Rows and columns of weights that are given as bytes. */
   readonly shape?: Shape;
   /** Of bytes in an array: the device; the default one otherwise. */
   readonly device?: { readonly context: DeviceContext };

@@ -124,27 +124,15 @@ Deno.test("instructionSetsOf() finds the names of instruction sets", () => {
   assertEquals(instructionSetsOf(others), []);
 });
 
-/** Headers that still name instruction sets. */
-const NOT_YET: readonly string[] = [
-  "csrc/kernels/ternary/ternary_matmul.cuh",
-];
-
 Deno.test("Only vectors.cuh names instruction sets among the headers of tensors", () => {
   const found = tensorKernels()
-    .filter((file) => file !== VECTORS && !NOT_YET.includes(file))
+    .filter((file) => file !== VECTORS)
     .flatMap((file) => instructionSetsOf(textOf(file)).map((name) => `${file}: ${name}`));
   assertEquals(found, []);
 });
 
 /** A constant or list that another file defines too; numerics may be described by reference. */
 const COPIED_CONSTANT = /(?<!Numerics: (?:exact, )?)\bas (?:`\w+` )?in `?[a-z_/]+\.(?:ts|cuh)\b/g;
-
-/** Files with constants that TypeScript and C++ both define. */
-const WITH_COPIES: readonly string[] = [
-  "csrc/kernels/ternary/ternary_matmul.cuh",
-  "src/tensor/rows.ts",
-  "src/ternary/layouts.ts",
-];
 
 Deno.test("No comment says that a constant is as in another file", () => {
   const comments = ["as in `map.cuh`", "as in rows.ts and sort.cuh", "as `tile` in `map.cuh`"];
@@ -154,8 +142,8 @@ Deno.test("No comment says that a constant is as in another file", () => {
   const others = "as in `__align__(16)`, as in NumPy. Numerics: exact, as in map.cuh. As in Python";
   assertEquals(others.match(COPIED_CONSTANT), null);
   const sources = [...filesBelow("src/"), ...filesBelow("csrc/kernels/")];
-  const found = sources
-    .filter((file) => !WITH_COPIES.includes(file))
-    .flatMap((file) => (textOf(file).match(COPIED_CONSTANT) ?? []).map((it) => `${file}: ${it}`));
+  const found = sources.flatMap((file) =>
+    (textOf(file).match(COPIED_CONSTANT) ?? []).map((it) => `${file}: ${it}`)
+  );
   assertEquals(found, []);
 });

@@ -11,8 +11,8 @@
  * the same reason. Integer arithmetic wraps.
  *
  * GS_BLOCK_FORM selects the block form: one thread runs a block as a loop, which a C++ compiler
- * vectorises; headers that end in _loops have its functions. Otherwise a block has CUDA threads, and
- * headers that end in _threads have the same functions.
+ * vectorises; headers that end in _loops have its functions. Otherwise a block has CUDA threads,
+ * and headers that end in _threads have the same functions.
  */
 #pragma once
 

@@ -117,7 +117,7 @@ constexpr int register_bytes = 16;
 constexpr int register_count = 16;
 #endif
 
-// Of panels of products.
+// Registers that panels of products use.
 #if defined(GS_PORTABLE)
 constexpr int panel_bytes = 16;
 constexpr int panel_registers = 16;
@@ -248,6 +248,145 @@ __device__ __forceinline__ DotSums add_dots_of_bytes(DotSums sums, DotSums x, Do
   return add_dots_of_pairs(sums, x >> 8 & 0x00ff00ff, odd);
 #endif
 }
+
+// ---- codes of 2 bits ---------------------------------------------------------------------------
+
+#if defined(__AVX2__)
+using EightInts = Vector<int, 8>;
+__device__ __forceinline__ int total_of(EightInts x) {
+  const auto four = __builtin_shufflevector(x, x, 0, 1, 2, 3) +
+                    __builtin_shufflevector(x, x, 4, 5, 6, 7);
+  const auto two = four + __builtin_shufflevector(four, four, 2, 3, 0, 1);
+  return two[0] + two[1];
+}
+#endif
+
+// 64 elements of 8 bits, and sums of products with them. unpack() takes codes of 2 bits, of which
+// byte j has those of the elements j, j + 16, j + 32 and j + 48 from its lowest bits.
+#if defined(__AVX512VNNI__)
+
+// A register takes the packed codes of four groups.
+#define GS_HAS_CODES_IN_PLACE 1
+
+struct Codes {
+  static constexpr bool fetches_ahead = true;
+  using Ints = Vector<int, 16>;
+  using Words = Vector<unsigned int, 16>;
+  using Quarter = Vector<int, 4>;
+  using Sums = Ints;
+  Words bytes;
+
+  static __device__ __forceinline__ Codes unpack(const unsigned char* from) {
+    Quarter x;
+    __builtin_memcpy(&x, from, sizeof x);
+    // A shuffle to wider vectors would go through memory.
+#if defined(__clang__)
+    const Words all =
+        (Words)__builtin_shufflevector(x, x, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
+#else
+    const Words all = (Words)__builtin_ia32_broadcasti32x4_512(x, Ints{}, (unsigned short)-1);
+#endif
+    return {all >> Words{0, 0, 0, 0, 2, 2, 2, 2, 4, 4, 4, 4, 6, 6, 6, 6} & 0x03030303u};
+  }
+  static __device__ __forceinline__ Codes read(const void* from) {
+    Codes codes;
+    __builtin_memcpy(&codes, from, sizeof codes);
+    return codes;
+  }
+  static __device__ __forceinline__ Sums add(Sums sums, Codes codes, Codes q) {
+#if defined(__clang__)
+    return __builtin_ia32_vpdpbusd512(sums, (Ints)codes.bytes, (Ints)q.bytes);
+#else
+    return __builtin_ia32_vpdpbusd_v16si(sums, (Ints)codes.bytes, (Ints)q.bytes);
+#endif
+  }
+  static __device__ __forceinline__ int total(Sums sums) {
+    return total_of(__builtin_shufflevector(sums, sums, 0, 1, 2, 3, 4, 5, 6, 7) +
+                    __builtin_shufflevector(sums, sums, 8, 9, 10, 11, 12, 13, 14, 15));
+  }
+};
+
+#elif defined(__AVX2__) && !defined(GS_PORTABLE)
+
+struct Codes {
+  static constexpr bool fetches_ahead = true;
+  using Bytes = Vector<char, 32>;
+  using Shorts = Vector<short, 16>;
+  using Ints = Vector<int, 8>;
+  using Words = Vector<unsigned int, 8>;
+  using Sums = Ints;
+  Words low;
+  Words high;
+
+  static __device__ __forceinline__ Codes unpack(const unsigned char* from) {
+    using Half = Vector<long long, 2>;
+    Half x;
+    __builtin_memcpy(&x, from, sizeof x);
+#if defined(__clang__)
+    const Words all = (Words)__builtin_shufflevector(x, x, 0, 1, 0, 1);
+#else
+    const Words all = (Words)__builtin_ia32_vbroadcastsi256(x);
+#endif
+    return {all >> Words{0, 0, 0, 0, 2, 2, 2, 2} & 0x03030303u,
+            all >> Words{4, 4, 4, 4, 6, 6, 6, 6} & 0x03030303u};
+  }
+  static __device__ __forceinline__ Codes read(const void* from) {
+    Codes codes;
+    __builtin_memcpy(&codes.low, from, sizeof codes.low);
+    __builtin_memcpy(&codes.high, static_cast<const char*>(from) + sizeof codes.low,
+                     sizeof codes.high);
+    return codes;
+  }
+  // Pairs of products are at most 2 * 2 * 128, and sums of two pairs 1024: nothing saturates.
+  static __device__ __forceinline__ Sums add(Sums sums, Codes codes, Codes q) {
+    const Shorts pairs =
+        (Shorts)__builtin_ia32_pmaddubsw256((Bytes)codes.low, (Bytes)q.low) +
+        (Shorts)__builtin_ia32_pmaddubsw256((Bytes)codes.high, (Bytes)q.high);
+    return sums + (Ints)__builtin_ia32_pmaddwd256(pairs, Shorts{} + (short)1);
+  }
+  static __device__ __forceinline__ int total(Sums sums) { return total_of(sums); }
+};
+
+#else
+
+struct Codes {
+  static constexpr bool fetches_ahead = false;  // bound by instructions
+  using Sums = Vector<int, 16>;
+  signed char bytes[64];
+
+  static __device__ __forceinline__ Codes unpack(const unsigned char* from) {
+    Codes codes;
+    for (int j = 0; j < 64; ++j) {
+      codes.bytes[j] = static_cast<signed char>(from[j % 16] >> 2 * (j / 16) & 3);
+    }
+    return codes;
+  }
+  static __device__ __forceinline__ Codes read(const void* from) {
+    Codes codes;
+    __builtin_memcpy(&codes, from, sizeof codes);
+    return codes;
+  }
+  static __device__ __forceinline__ Sums add(Sums sums, const Codes& codes, const Codes& q) {
+    int total[16];
+    for (int j = 0; j < 16; ++j) {
+      short product = 0;
+      for (int i = 0; i < 4; ++i) {
+        product = static_cast<short>(product + codes.bytes[16 * i + j] * q.bytes[16 * i + j]);
+      }
+      total[j] = product;
+    }
+    Sums own;
+    __builtin_memcpy(&own, total, sizeof own);
+    return sums + own;
+  }
+  static __device__ __forceinline__ int total(Sums sums) {
+    int result = 0;
+    for (int l = 0; l < 16; ++l) result += sums[l];
+    return result;
+  }
+};
+
+#endif
 
 }  // namespace gridstride::tensor::vectors
 #endif

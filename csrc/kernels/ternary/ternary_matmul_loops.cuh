@@ -16,141 +16,10 @@
 #if defined(GS_BLOCK_FORM)
 namespace gridstride::tensor::ternary_matmul {
 
-#if defined(__AVX2__)
-typedef int EightInts __attribute__((vector_size(32)));
-__device__ __forceinline__ int total_of(EightInts x) {
-  const auto four = __builtin_shufflevector(x, x, 0, 1, 2, 3) +
-                    __builtin_shufflevector(x, x, 4, 5, 6, 7);
-  const auto two = four + __builtin_shufflevector(four, four, 2, 3, 0, 1);
-  return two[0] + two[1];
-}
-#endif
+using vectors::Codes;
 
-// The codes of a group, and sums of products with them.
-#if defined(__AVX512VNNI__)
-
-constexpr int micro_rows = 4;
-struct Codes {
-  static constexpr bool fetches_ahead = true;
-  typedef int Ints __attribute__((vector_size(64)));
-  typedef unsigned int Words __attribute__((vector_size(64)));
-  typedef int Quarter __attribute__((vector_size(16)));
-  using Sums = Ints;
-  Words bytes;
-
-  static __device__ __forceinline__ Codes unpack(const unsigned char* from) {
-    Quarter x;
-    __builtin_memcpy(&x, from, sizeof x);
-    // A shuffle to wider vectors would go through memory.
-#if defined(__clang__)
-    const Words all =
-        (Words)__builtin_shufflevector(x, x, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
-#else
-    const Words all = (Words)__builtin_ia32_broadcasti32x4_512(x, Ints{}, (unsigned short)-1);
-#endif
-    return {all >> Words{0, 0, 0, 0, 2, 2, 2, 2, 4, 4, 4, 4, 6, 6, 6, 6} & 0x03030303u};
-  }
-  static __device__ __forceinline__ Codes read(const void* from) {
-    Codes codes;
-    __builtin_memcpy(&codes, from, sizeof codes);
-    return codes;
-  }
-  static __device__ __forceinline__ Sums add(Sums sums, Codes codes, Codes q) {
-#if defined(__clang__)
-    return __builtin_ia32_vpdpbusd512(sums, (Ints)codes.bytes, (Ints)q.bytes);
-#else
-    return __builtin_ia32_vpdpbusd_v16si(sums, (Ints)codes.bytes, (Ints)q.bytes);
-#endif
-  }
-  static __device__ __forceinline__ int total(Sums sums) {
-    return total_of(__builtin_shufflevector(sums, sums, 0, 1, 2, 3, 4, 5, 6, 7) +
-                    __builtin_shufflevector(sums, sums, 8, 9, 10, 11, 12, 13, 14, 15));
-  }
-};
-
-#elif defined(__AVX2__) && !defined(GS_PORTABLE)
-
-constexpr int micro_rows = 2;
-struct Codes {
-  static constexpr bool fetches_ahead = true;
-  typedef char Bytes __attribute__((vector_size(32)));
-  typedef short Shorts __attribute__((vector_size(32)));
-  typedef int Ints __attribute__((vector_size(32)));
-  typedef unsigned int Words __attribute__((vector_size(32)));
-  using Sums = Ints;
-  Words low;
-  Words high;
-
-  static __device__ __forceinline__ Codes unpack(const unsigned char* from) {
-    typedef long long Half __attribute__((vector_size(16)));
-    Half x;
-    __builtin_memcpy(&x, from, sizeof x);
-#if defined(__clang__)
-    const Words all = (Words)__builtin_shufflevector(x, x, 0, 1, 0, 1);
-#else
-    const Words all = (Words)__builtin_ia32_vbroadcastsi256(x);
-#endif
-    return {all >> Words{0, 0, 0, 0, 2, 2, 2, 2} & 0x03030303u,
-            all >> Words{4, 4, 4, 4, 6, 6, 6, 6} & 0x03030303u};
-  }
-  static __device__ __forceinline__ Codes read(const void* from) {
-    Codes codes;
-    __builtin_memcpy(&codes.low, from, sizeof codes.low);
-    __builtin_memcpy(&codes.high, static_cast<const char*>(from) + sizeof codes.low,
-                     sizeof codes.high);
-    return codes;
-  }
-  // Pairs of products are at most 2 * 2 * 128, and sums of two pairs 1024: nothing saturates.
-  static __device__ __forceinline__ Sums add(Sums sums, Codes codes, Codes q) {
-    const Shorts pairs =
-        (Shorts)__builtin_ia32_pmaddubsw256((Bytes)codes.low, (Bytes)q.low) +
-        (Shorts)__builtin_ia32_pmaddubsw256((Bytes)codes.high, (Bytes)q.high);
-    return sums + (Ints)__builtin_ia32_pmaddwd256(pairs, Shorts{} + (short)1);
-  }
-  static __device__ __forceinline__ int total(Sums sums) { return total_of(sums); }
-};
-
-#else
-
-constexpr int micro_rows = 2;
-struct Codes {
-  static constexpr bool fetches_ahead = false;  // bound by instructions
-  typedef int Sums __attribute__((vector_size(64)));
-  signed char bytes[group];
-
-  static __device__ __forceinline__ Codes unpack(const unsigned char* from) {
-    Codes codes;
-    for (int j = 0; j < group; ++j) {
-      codes.bytes[j] = static_cast<signed char>(from[j % group_bytes] >> 2 * (j / group_bytes) & 3);
-    }
-    return codes;
-  }
-  static __device__ __forceinline__ Codes read(const void* from) {
-    Codes codes;
-    __builtin_memcpy(&codes, from, sizeof codes);
-    return codes;
-  }
-  static __device__ __forceinline__ Sums add(Sums sums, const Codes& codes, const Codes& q) {
-    int total[group_bytes];
-    for (int j = 0; j < group_bytes; ++j) {
-      short product = 0;
-      for (int i = 0; i < 4; ++i) {
-        product = static_cast<short>(product + codes.bytes[16 * i + j] * q.bytes[16 * i + j]);
-      }
-      total[j] = product;
-    }
-    Sums own;
-    __builtin_memcpy(&own, total, sizeof own);
-    return sums + own;
-  }
-  static __device__ __forceinline__ int total(Sums sums) {
-    int result = 0;
-    for (int l = 0; l < group_bytes; ++l) result += sums[l];
-    return result;
-  }
-};
-
-#endif
+// Rows of q whose sums of four rows of weights are in registers.
+constexpr int micro_rows = vectors::dot_lanes == 16 ? 4 : 2;
 
 // Groups of a cache line of codes.
 constexpr int line_groups = 64 / group_bytes;
@@ -194,7 +63,7 @@ __device__ __attribute__((noinline)) void few_dots(const signed char* q, i64 dep
   }
 }
 
-#if defined(__AVX512VNNI__)
+#if defined(GS_HAS_CODES_IN_PLACE)
 
 // Rows of q, fewer than micro_rows, in the order in which a vector of codes has its fields: of four
 // groups the elements of each field. So codes need no shift: those of a field are multiplied where

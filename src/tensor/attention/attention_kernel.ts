@@ -66,7 +66,7 @@ export interface AttentionCall {
   /** The logarithms of the sums, without the last axis. */
   readonly sums: Tensor | undefined;
   readonly batches: number;
-  /** Of the longest sequence. */
+  /** The length of the longest sequence. */
   readonly queries: number;
   readonly keys: number;
   readonly scale: number;

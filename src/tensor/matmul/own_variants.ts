@@ -354,7 +354,7 @@ export const SIMT: MatmulVariant = {
   launch: (problem, result) => run(problem, result, tilesCall(SIMT_TILE), planSimt(problem)),
 };
 
-/** The same product of transposed matrices. */
+/** The problem of the transposed result: the product of the transposed matrices. */
 export function transposed(problem: MatmulProblem): MatmulProblem {
   const { m, n, a, b, bias, residual, result } = problem;
   const flip = <Layout extends MatrixLayout>(it: Layout): Layout => ({

@@ -24,7 +24,7 @@ export interface MatrixLayout {
   readonly offset: number;
   readonly row: number;
   readonly column: number;
-  /** Of each dimension of {@linkcode MatmulProblem.batch}. */
+  /** The stride along each dimension of {@linkcode MatmulProblem.batch}. */
   readonly batch: readonly number[];
 }
 

@@ -41,7 +41,7 @@ const VARIANTS: readonly MatmulVariant[] = [
   SIMT,
 ];
 
-/** Their names. */
+/** The names of all variants. */
 export const VARIANT_NAMES: readonly string[] = VARIANTS.map(({ name }) => name);
 
 /** The chosen variant of a problem, and the reason. */

@@ -63,7 +63,7 @@ struct Pairs {
   }
 };
 
-// Words of four elements, the right ones without a sign: as vectors::add_dots_of_bytes() takes them.
+// Words of four elements, the right ones without a sign, as add_dots_of_bytes() takes them.
 struct Bytes {
   static constexpr int per_word = 4;
   static constexpr int offset = 128;  // of int8
