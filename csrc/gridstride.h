@@ -31,7 +31,7 @@
 
 #include "gridstride_status.h"
 
-#define GS_ABI_VERSION 6
+#define GS_ABI_VERSION 7
 
 #if defined(__GNUC__) || defined(__clang__)
 #define GS_API __attribute__((visibility("default")))

@@ -169,16 +169,23 @@ GS_API int32_t gs_cublaslt_open(const char* library, char* text, int32_t capacit
 #define GS_CUBLASLT_ALGORITHM_BYTES 64
 #define GS_CUBLASLT_ALGORITHMS 8
 
+/* Makes the descriptors of a product. result[0]: its handle. */
+GS_API int32_t gs_cublaslt_prepare(int32_t device, const double* product, double* result);
+
 /* The algorithms that cuBLASLt proposes for a product, the best first, written one behind the other
  * for as many as there is room. result[0]: how many; result[1 + i]: bytes of workspace of each. */
-GS_API int32_t gs_cublaslt_algorithms(int32_t device, const double* product, void* algorithms,
-                                      int32_t capacity, double* result);
+GS_API int32_t gs_cublaslt_algorithms(int32_t product, void* algorithms, int32_t capacity,
+                                      double* result);
 
-/* Enqueues a product by an algorithm of it. operands: addresses of [0] A, [1] B, [2] C, [3] D and
+/* Enqueues a product by an algorithm of it, also of another process with the same library on a
+ * device of the same kind. operands: addresses of [0] A, [1] B, [2] C, [3] D and
  * [4] the bias, [5] alpha, [6] beta, [7] address of the workspace and [8] its bytes. */
 #define GS_CUBLASLT_OPERAND_SLOTS 9
-GS_API int32_t gs_cublaslt_matmul(int32_t device, int32_t stream, const double* product,
-                                  const void* algorithm, const double* operands);
+GS_API int32_t gs_cublaslt_matmul(int32_t product, int32_t stream, const void* algorithm,
+                                  const double* operands);
+
+/* Forgets the descriptors of a product. */
+GS_API int32_t gs_cublaslt_destroy(int32_t product);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "shim/launch/cublaslt.h"
 #include "shim/memory/memory_tables.h"
 #include "shim/memory/pinned.h"
 #include "shim/module/module.h"
@@ -105,6 +106,7 @@ void destroy_all(HandleTable<Resource>& table, int32_t isolate, int32_t (*destro
 void give_back(int32_t isolate) {
   destroy_all(waiters, isolate, gs_waiter_destroy);
   destroy_programs(isolate);
+  destroy_products(isolate);
   destroy_all(files, isolate, gs_file_close);
   std::chrono::milliseconds pause{1};
   for (; has_running_work(isolate); pause = std::min(pause * 2, max_pause)) {

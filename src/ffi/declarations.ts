@@ -139,10 +139,11 @@ export const DECLARATIONS = {
   gs_nvrtc_lowered_name: "int32_t program, int32_t expression, char* text, int32_t capacity",
   gs_nvrtc_destroy: "int32_t program",
   gs_cublaslt_open: "const char* library, char* text, int32_t capacity, double* result",
-  gs_cublaslt_algorithms:
-    "int32_t device, const double* product, void* algorithms, int32_t capacity, double* result",
+  gs_cublaslt_prepare: "int32_t device, const double* product, double* result",
+  gs_cublaslt_algorithms: "int32_t product, void* algorithms, int32_t capacity, double* result",
   gs_cublaslt_matmul:
-    "int32_t device, int32_t stream, const double* product, const void* algorithm, const double* operands",
+    "int32_t product, int32_t stream, const void* algorithm, const double* operands",
+  gs_cublaslt_destroy: "int32_t product",
 
   // Files.
   gs_file_open: "const char* path, double* result",

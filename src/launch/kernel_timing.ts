@@ -122,6 +122,73 @@ const SPIN = "spin_float32(float* out, unsigned long long nanoseconds, float val
  */
 const HEAD_START = 50_000;
 
+/** Keeps a stream busy for a time by a kernel that only waits. */
+class Holder implements Disposable {
+  readonly #hold: (nanoseconds: number) => void;
+  readonly #out: DeviceBuffer<"float32">;
+
+  constructor(stream: Stream) {
+    const spin = builtInKernel(stream.context, SPIN);
+    const out = this.#out = DeviceBuffer.allocate(stream.context, "float32", 1, { stream });
+    this.#hold = (nanoseconds) =>
+      spin.launch({ grid: 1, block: 1, stream }, out, Math.ceil(nanoseconds), 0);
+  }
+
+  hold(nanoseconds: number): void {
+    this.#hold(nanoseconds);
+  }
+
+  [Symbol.dispose](): void {
+    this.#out.free();
+  }
+}
+
+/** The longest time in nanoseconds for which {@linkcode HeldTimer} holds a stream. */
+const MAX_HOLD = 5_000_000;
+
+/**
+ * Times short work on a stream with this thread blocked. The stream is held until all of the work is
+ * enqueued, so the time is that of the device, without pauses for the host.
+ */
+export class HeldTimer implements Disposable {
+  readonly #stream: Stream;
+  readonly #holder: Holder;
+  readonly #owned: DisposableStack;
+  readonly #start: Event;
+  readonly #end: Event;
+  #hold = HEAD_START;
+
+  constructor(stream: Stream) {
+    using stack = new DisposableStack();
+    this.#stream = stream;
+    this.#holder = stack.use(new Holder(stream));
+    this.#start = stack.use(new Event(stream.context, { timing: true }));
+    this.#end = stack.use(new Event(stream.context, { timing: true }));
+    this.#owned = stack.move();
+  }
+
+  /**
+   * The time of one of several runs, in milliseconds. The first call may contain pauses, because it
+   * measures for how long the next ones must hold the stream: the least time counts.
+   */
+  time(enqueue: () => void, runs: number): number {
+    this.#holder.hold(this.#hold);
+    this.#start.record(this.#stream);
+    const begin = performance.now();
+    for (let run = 0; run < runs; run++) enqueue();
+    const host = (performance.now() - begin) * 1e6;
+    this.#end.record(this.#stream);
+    this.#end.doneSync();
+    this.#hold = Math.max(this.#hold, Math.min(2 * host, MAX_HOLD));
+    return this.#end.elapsedSince(this.#start) / runs;
+  }
+
+  /** Frees what it holds. */
+  [Symbol.dispose](): void {
+    this.#owned.dispose();
+  }
+}
+
 /** The level-2 cache is overwritten twice: it may keep the last written lines. */
 const FLUSHES = 2;
 
@@ -156,9 +223,8 @@ export class LaunchTimer implements Disposable {
       copy.copyFrom(bytes, { stream });
       return [bytes, copy] as const;
     });
-    const spin = builtInKernel(context, SPIN);
-    const out = stack.use(DeviceBuffer.allocate(context, "float32", 1, { stream }));
-    this.#keepBusy = () => spin.launch({ grid: 1, block: 1, stream }, out, HEAD_START, 0);
+    const holder = stack.use(new Holder(stream));
+    this.#keepBusy = () => holder.hold(HEAD_START);
     this.#owned = stack.move();
   }
 

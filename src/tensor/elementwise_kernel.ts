@@ -58,7 +58,7 @@ import {
 } from "./kit/layout.ts";
 import { storageOf, Tensor, tracedOf } from "./tensor.ts";
 
-/** The edge of tiles, and tiles that a block of the block form takes. */
+/** The edge of tiles in the block form, and tiles that a block takes. */
 const TILE = 32;
 const TILES = 16;
 const BLOCK = 256;
@@ -67,6 +67,12 @@ const MAX_LOADED = 64;
 /** Elements of a CUDA thread, and packets: each has its own code. */
 const MAX_ELEMENTS = 32;
 const MAX_PACKETS = 8;
+
+/** The smallest extent for tiles of CUDA threads. */
+const MIN_TILED = 8;
+/** The shared memory of a block without opt-in, and the most elements that pad a line of a tile. */
+const MAX_SHARED = 49_152;
+const TILE_PADDING = 4;
 
 /** An expression over broadcast operands. */
 export interface Expression {
@@ -191,7 +197,14 @@ interface MapLayout {
   readonly classes: string;
   /** The dimension that tiles span beside the last one; -1 without tiles. */
   readonly cross: number;
+  /** The inputs that go through shared memory, as they run along memory in that dimension. */
+  readonly crossing: readonly number[];
+  /** The edge of tiles. */
+  readonly edge: number;
 }
+
+/** The layouts of dense operands, by their number. */
+const PLAIN: MapLayout[] = [];
 
 /** How CUDA threads take the elements of a result: packets of neighbours, and packets of a thread. */
 interface Packets {
@@ -231,7 +244,7 @@ function partOf(head: string, lines: readonly string[]): string[] {
 function bodyText(
   root: ExpressionNode,
   { tensors, dtype }: MapCall,
-  classes: string,
+  { classes, crossing, edge }: MapLayout,
 ): string {
   const types = tensors.map((tensor) => cTypeOf(tensor.dtype));
   const result = cTypeOf(dtype);
@@ -263,10 +276,12 @@ function bodyText(
     "  };",
     ...partOf(
       "void read(Inputs<N>& inputs, const i64* offsets, i64 i)",
-      types.map((_, k) =>
-        classes[k] === "0"
-          ? `inputs.x${k} = *(${place(`x${k}`, k)});`
-          : `inputs.x${k}.read(${place(`x${k}`, k)});`
+      types.flatMap((_, k) =>
+        crossing.includes(k)
+          ? []
+          : classes[k] === "0"
+          ? [`inputs.x${k} = *(${place(`x${k}`, k)});`]
+          : [`inputs.x${k}.read(${place(`x${k}`, k)});`]
       ),
     ),
     ...partOf(
@@ -281,8 +296,33 @@ function bodyText(
     "  __device__ __forceinline__ bool is_aligned(const Any& space) const {",
     `    return ${aligned.join(" && ") || "true"};`,
     "  }",
+    ...(crossing.length === 0 ? [] : tilesText(types, crossing, edge)),
     "};",
   ].join("\n");
+}
+
+/** The parts of a body whose inputs cross: their tiles in shared memory. */
+function tilesText(types: readonly string[], crossing: readonly number[], edge: number): string[] {
+  return [
+    "  struct Tiles {",
+    ...crossing.map((k) => `    Tile<${types[k]}, ${edge}> x${k};`),
+    "  };",
+    "  template <int Cross, int Threads, typename Any, typename Place>",
+    "  __device__ __forceinline__ void read_tiles(Tiles& tiles, const Any& space,",
+    "                                             const Place& place, int height,",
+    "                                             int width) const {",
+    ...crossing.flatMap((k) => [
+      `    const i64 s${k} = space.stride[Cross][${k}];`,
+      `    tiles.x${k}.template load<Threads>(`,
+      `        x${k} + place.offsets[${k}] + place.top * s${k} + place.left * t${k},`,
+      `        t${k}, s${k}, height, width);`,
+    ]),
+    "  }",
+    ...partOf(
+      "void take(Inputs<N>& inputs, const Tiles& tiles, int row, int column)",
+      crossing.map((k) => `tiles.x${k}.read(inputs.x${k}, row, column);`),
+    ),
+  ];
 }
 
 /** The operands whose elements lie any number of elements apart in the last dimension. */
@@ -291,13 +331,14 @@ function strided(classes: string): number[] {
 }
 
 /** Composes the kernel of an expression over a space of merged dimensions. */
-function mapCode(call: MapCall, { rank, classes, cross }: MapLayout): KernelCode {
+function mapCode(call: MapCall, layout: MapLayout): KernelCode {
+  const { rank, classes, cross, edge } = layout;
   const { tensors, dtype, template = templates.map } = call;
   const root = call.root();
   const { elements, count } = packetsOf(tensors, dtype, classes);
   const map = cross < 0
     ? `map_expression<${BLOCK}, ${elements}, ${count}>`
-    : `map_tiles<${cross}, ${TILE}>`;
+    : `map_tiles<${cross}, ${edge}, ${BLOCK}, ${elements}>`;
   const operands = tensors.length + 1;
   const members = [
     ...tensors.map((_, k) => `x${k} + o${k}`),
@@ -308,7 +349,7 @@ function mapCode(call: MapCall, { rank, classes, cross }: MapLayout): KernelCode
   return {
     template,
     dtypes: dtypesIn(root),
-    definitions: bodyText(root, call, classes),
+    definitions: bodyText(root, call, layout),
     body: [
       `  Space<${rank}, ${operands}> space{};`,
       ...(rank === 1 ? [] : spaceText(rank, operands, rank - 1)),
@@ -318,16 +359,48 @@ function mapCode(call: MapCall, { rank, classes, cross }: MapLayout): KernelCode
 }
 
 /**
- * The dimension in which an operand runs along memory, if it jumps in the last one; -1 if there is
- * none.
+ * The dimension in which an input runs along memory, if it jumps in the last one; -1 if there is
+ * none. The result runs along memory in the last one.
  */
 function crossDimension({ shape, strides }: Space): number {
-  for (const own of strides) {
+  for (const own of strides.slice(0, -1)) {
     if (Math.abs(own.at(-1)!) <= 1) continue;
     const cross = own.findIndex((stride, axis) => Math.abs(stride) === 1 && shape[axis]! >= 8);
     if (cross >= 0) return cross;
   }
   return -1;
+}
+
+/** The layout of operands in a space for a form of kernels. */
+function layoutOf(
+  { shape, strides }: Space,
+  { tensors, dtype }: MapCall,
+  form: KernelForm,
+): MapLayout {
+  const rank = shape.length;
+  const classes = strides.map((own) => strideClass(own.at(-1)!)).join("");
+  const cross = crossDimension({ shape, strides });
+  const plain = { rank, classes, cross, crossing: [], edge: TILE };
+  if (form === "block" || cross < 0) return plain;
+  // The accesses of few columns are next to each other without tiles.
+  if (shape[rank - 1]! < MIN_TILED) return { ...plain, cross: -1 };
+  const crossing = [...tensors.keys()].filter((k) =>
+    classes[k] === "s" && Math.abs(strides[k]![cross]!) === 1
+  );
+  const bytes = tensors.map((tensor) => bytesPerElement(tensor.dtype));
+  const widest = Math.max(...bytes, bytesPerElement(dtype));
+  const all = crossing.reduce((sum, k) => sum + bytes[k]!, 0);
+  let edge = widest === 8 ? 32 : widest === 1 ? 128 : 64;
+  while (edge * (edge + TILE_PADDING) * all > MAX_SHARED) edge /= 2;
+  return { rank, classes, cross, crossing, edge };
+}
+
+/** The axes of a shape, and the largest steps of the result in memory first. */
+function axesOf(result: Tensor): number[] {
+  const axes = [...result.shape.keys()];
+  if (result.isDense) return axes;
+  const step = (axis: number) => Math.abs(result.strides[axis]!);
+  return axes.sort((a, b) => step(b) - step(a));
 }
 
 /** The launch of an expression that takes the elements in their order. */
@@ -360,20 +433,29 @@ export function runMap(call: MapCall, options: OutOptions = {}): Tensor {
   let blocks: LaunchSize | undefined;
   const isPlain = operands.every((it) => it.isDense && it.size === size);
   if (isPlain) {
-    layout = { rank: 1, classes: "1".repeat(operands.length), cross: -1 };
+    layout = PLAIN[operands.length] ??= {
+      rank: 1,
+      classes: "1".repeat(operands.length),
+      cross: -1,
+      crossing: [],
+      edge: TILE,
+    };
     numbers.elements = size;
     numbers.chunk = CHUNK;
   } else {
-    const space = mergeDimensions(shape, operands.map((it) => broadcastStrides(it, shape)));
-    const rank = space.shape.length;
-    const classes = space.strides.map((own) => strideClass(own.at(-1)!)).join("");
-    const cross = crossDimension(space);
-    layout = { rank, classes, cross };
+    const axes = axesOf(result);
+    const strides = operands.map((it) => {
+      const own = broadcastStrides(it, shape);
+      return axes.map((axis) => own[axis]!);
+    });
+    const space = mergeDimensions(axes.map((axis) => shape[axis]!), strides);
+    layout = layoutOf(space, call, work.form);
+    const { rank, classes, cross, edge } = layout;
     let [elements, chunk] = [size, CHUNK];
     if (cross >= 0) {
       const [height, width] = [space.shape[cross]!, space.shape[rank - 1]!];
-      elements = Math.ceil(height / TILE) * Math.ceil(width / TILE) * (size / height / width);
-      chunk = work.form === "block" ? TILES : Math.ceil(elements / 2 ** 31);
+      elements = Math.ceil(height / edge) * Math.ceil(width / edge) * (size / height / width);
+      chunk = work.form === "block" ? TILES : 1;
       blocks = { grid: Math.ceil(elements / chunk), block: work.form === "block" ? 1 : BLOCK };
     }
     numbers.elements = elements;
@@ -403,7 +485,7 @@ export function runMap(call: MapCall, options: OutOptions = {}): Tensor {
     scalars: parameters.scalars,
     numbers,
     action,
-    key: `map ${call.key} ${layout.rank} ${layout.classes} ${layout.cross}`,
+    key: `map ${call.key} ${layout.rank} ${layout.classes} ${layout.cross} ${layout.crossing}`,
     code: () => mapCode(call, layout),
     size: blocks ?? launchSize(call, layout.classes, size, work.form),
   }, stream);

@@ -19,7 +19,7 @@ import {
   rowType,
   runAlong,
 } from "./row_steps.ts";
-import type { RowStage } from "./rows.ts";
+import type { RowStage } from "./row_program.ts";
 import { TensorScope } from "./scope.ts";
 import type { Tensor } from "./tensor.ts";
 

@@ -17,7 +17,8 @@ import {
 import type { OperationName } from "./kit/expression/operations.ts";
 import { type Shape, shapeText, sizeOf } from "./kit/layout.ts";
 import { reduceExpression } from "./reductions.ts";
-import { keptName, meanNode, mergedNode, type RowProgram, type RowStage, runRows } from "./rows.ts";
+import { keptName, meanNode, mergedNode, type RowProgram, type RowStage } from "./row_program.ts";
+import { runRows } from "./rows.ts";
 import { TensorScope } from "./scope.ts";
 import type { Tensor } from "./tensor.ts";
 

@@ -21,7 +21,8 @@ import {
   rowType,
   runAlong,
 } from "./row_steps.ts";
-import { keptName, POSITION, type RowPick, type RowStage, runRows } from "./rows.ts";
+import { keptName, POSITION, type RowPick, type RowStage } from "./row_program.ts";
+import { runRows } from "./rows.ts";
 import { TensorScope } from "./scope.ts";
 import type { Tensor } from "./tensor.ts";
 
@@ -37,7 +38,7 @@ export interface SoftmaxOptions extends TensorOptions {
 /**
  * The stages of all operations here: the largest element, and the sum of powers.
  *
- * @param keeps Whether the result keeps the powers: a CPU reads them faster than it computes them.
+ * @param keeps Whether the powers are kept: it takes less time to read them than to compute them.
  */
 function powers(
   nodes: RowNodes,
@@ -61,9 +62,9 @@ function powers(
   return { stages, distance, power, total: nodes.stage("total") };
 }
 
-/** Whether the result keeps intermediate values: without rounding, and on a CPU. */
+/** Whether intermediate values are kept: CUDA threads keep them in registers, loops in the result. */
 const isKept = ({ type }: RowNodes, { dtype, context }: Tensor) =>
-  dtype === type && DeviceWork.of(context).form === "block";
+  dtype === type || DeviceWork.of(context).form === "threads";
 
 function forward(
   action: string,

@@ -289,7 +289,7 @@ export function multiplyTernary(
     },
     code: () => ({
       ...code,
-      constants: TERNARY_CONSTANTS,
+      constants: { ...code.constants, ...TERNARY_CONSTANTS },
       body: [
         "  using namespace ternary_matmul;",
         ...Object.keys(inputsOf(operands)).map((name) => `  ${name} += ${name}_offset;`),

@@ -10,7 +10,7 @@ import { concat, type Tensor, type TensorOptions } from "../tensor/mod.ts";
 import { castNode, type ExpressionNode } from "../tensor/kit/expression/node.ts";
 import { shapeText } from "../tensor/kit/layout.ts";
 import { requireFloats, type RowDType, RowNodes, rowType, runAlong } from "../tensor/row_steps.ts";
-import type { RowStage } from "../tensor/rows.ts";
+import type { RowStage } from "../tensor/row_program.ts";
 
 /** The least mean and the least maximum, of which scales are made: 1e-5, as in BitNet. */
 const LEAST = 1e-5;

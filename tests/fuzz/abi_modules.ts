@@ -134,6 +134,9 @@ export const moduleArguments: Readonly<Record<string, fc.Arbitrary<AbiCall>>> = 
   gs_nvrtc_destroy: passes(program),
 
   gs_cublaslt_open: passesList([libraryPath], text, [result]),
-  gs_cublaslt_algorithms: passesList([device], noProduct, [algorithms, int32, result]),
-  gs_cublaslt_matmul: passesList([device, handle("stream")], noProduct, [algorithms, noNumbers]),
+  // Without the library there are no products.
+  gs_cublaslt_prepare: passesList([device], noProduct, [result]),
+  gs_cublaslt_algorithms: passes(int32, algorithms, int32, result),
+  gs_cublaslt_matmul: passes(int32, handle("stream"), algorithms, noNumbers),
+  gs_cublaslt_destroy: passes(int32),
 };

@@ -174,10 +174,10 @@ Deno.test("attention() on tensor cores has the results of CUDA threads for parts
     ) as Tensor
   );
   using cache = new PagedCache({
-    ...{ device: on, dtype: "float16", pages: 8, pageSize: 5, heads: 2, headSize: 32 },
+    ...{ device: on, dtype: "float16", pages: 40, pageSize: 5, heads: 2, headSize: 32 },
   });
   const sequence = cache.add();
-  cache.append([sequence], k!.slice([{}, {}, { stop: 37 }]), v!.slice([{}, {}, { stop: 37 }]));
+  cache.append([sequence], k!.slice([{}, {}, { stop: 197 }]), v!.slice([{}, {}, { stop: 197 }]));
   both((options) => decodeAttention(q, cache, [sequence], options) as Tensor);
   await Promise.all(
     pairs.map(async ([actual, wanted], at) =>

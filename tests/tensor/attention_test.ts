@@ -1,9 +1,10 @@
 // attention() against double precision, in both forms of kernels.
 
-import { assertThrows } from "@std/assert";
+import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import {
   attention,
   type AttentionOptions,
+  explainAttention,
   type Tensor,
   tensor,
   zeros,
@@ -139,6 +140,52 @@ for (const [form, on] of forms) {
   });
 }
 
+Deno.test("attention() takes few rows of queries with heads of any size", async () => {
+  const on = forms.get("threads")!;
+  const check = async (
+    extents: Extents,
+    dtype: keyof typeof BOUNDS,
+    options: AttentionOptions = {},
+    score?: Score,
+  ) => {
+    const grids = operands(extents);
+    const [q, k, v] = grids.map((it) => it.tensor(dtype, on));
+    const all = { ...options, logSumExp: true } as const;
+    assertMatch(explainAttention(q!, k!, v!, all).reason, /few rows/);
+    const { output, logSumExp } = attention(q!, k!, v!, all);
+    const wanted = reference(...grids, score);
+    await expectClose(output as Tensor, wanted.output, `${extents} ${dtype}`, BOUNDS[dtype]);
+    await expectClose(logSumExp as Tensor, wanted.sums, `sums of ${extents} ${dtype}`);
+  };
+  const near = ([, , , queries, keys]: Extents, before: number): Score => (_b, _h, i, j) => {
+    const distance = j - (i + keys - queries);
+    return distance >= -before && distance <= 0 ? 0 : -Infinity;
+  };
+  for (const keys of [1, 63, 64, 65, 127, 128, 129, 600]) {
+    await check([1, 2, 2, 1, keys, 64, 64], "float32");
+  }
+  const wide: Extents = [1, 6, 2, 1, 139, 256, 200];
+  await check(wide, "float32", { causal: true, window: [100, 0] }, near(wide, 100));
+  const grouped: Extents = [1, 8, 2, 2, 700, 80, 128];
+  await check(grouped, "float16", { causal: true }, near(grouped, Infinity));
+  // Heads that share their keys see other blocks, and a row of each sees no key.
+  const masked: Extents = [1, 2, 1, 2, 200, 64, 64];
+  const added = Grid.of(
+    [2, 2, 200],
+    ([h, i, j]) => i === 1 ? -Infinity : numbers([2, 200], 5).at([h!, j!]),
+  );
+  const blocks = Grid.of([2, 1, 4], ([h, , j]) => Number(j! % 2 === h));
+  await check(
+    masked,
+    "float32",
+    {
+      mask: added.tensor("float32", on) as Tensor,
+      blockMask: { mask: blocks.tensor("bool", on), blockSize: 64 },
+    },
+    (_b, h, i, j) => blocks.at([h, 0, Math.floor(j / 64)]) === 1 ? added.at([h, i, j]) : -Infinity,
+  );
+});
+
 Deno.test("attention() hides keys when the scale is negative", async () => {
   const [q, k, v] = operands([1, 1, 1, 9, 20, 16, 8]);
   const causal: Score = (_b, _h, i, j) => j <= i + 11 ? 0 : -Infinity;
@@ -162,6 +209,7 @@ Deno.test("attention() gives zeros without keys, and nothing without queries", a
     new Grid([1, 2, 0, 5], []),
     "no queries",
   );
+  assertEquals(explainAttention(empty[0]!, empty[1]!, empty[2]!).launch.grid, 0);
 });
 
 Deno.test("attention() names wrong operands and options", () => {

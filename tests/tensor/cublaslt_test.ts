@@ -1,7 +1,7 @@
 // cuBLASLt as a variant of matrix products: on the host device, by a library that computes there.
 
 import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
-import { CudaError, type DType, openDevice } from "../../mod.ts";
+import { configureKernelCache, CudaError, type DType, openDevice } from "../../mod.ts";
 import {
   add,
   explainMatmul,
@@ -12,6 +12,8 @@ import {
 import { CUBLASLT } from "../../src/ffi/cublaslt/native_cublaslt.ts";
 import { readText } from "../../src/ffi/check.ts";
 import { CUDA_ERROR_CODES } from "../../src/ffi/error_codes.ts";
+import { HeldTimer } from "../../src/launch/kernel_timing.ts";
+import { Event } from "../../src/stream/event.ts";
 import { searchLibrary } from "../../src/launch/compile/nvrtc_search.ts";
 import { CUBLASLT_LIBRARY, findCublasLt } from "../../src/tensor/matmul/cublaslt_search.ts";
 import { injectFault } from "../support/fault_injection.ts";
@@ -19,6 +21,8 @@ import { toolkitHeader } from "../support/cuda_toolkit.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
 import { expect, Grid, read } from "../support/tensor_forms.ts";
 
+// Choices of earlier runs would not be timed.
+configureKernelCache({ enabled: false });
 const device = openDevice("host");
 const { library } = device.context;
 const folder = new TemporaryDirectory();
@@ -127,7 +131,9 @@ Deno.test("matmul() by cuBLASLt reads rows, columns, gaps and batches as they li
   const turned = explainMatmul(x.flip(0), y);
   assertMatch(turned.reason, /not cublaslt: a batch runs backwards/);
   assertMatch(explainMatmul(x.flip(2), y).reason, /an operand has gaps between its elements/);
-  assertEquals(fake("live"), 0, "descriptors are destroyed");
+  const live = fake("live");
+  await same(x, y, stacked([[0, 0], [1, 1], [2, 2]]));
+  assertEquals(fake("live"), live, "descriptors are made once for a product");
 });
 
 Deno.test("matmul() by cuBLASLt computes as element types and precision say", async () => {
@@ -302,6 +308,9 @@ function pairOf(m: number, k: number, n: number) {
   return { a, b, check: (options = {}) => same(a, b, product(left, right), options) };
 }
 
+/** Calls of an algorithm that is timed: one to load it, and twice ten between events. */
+const TIMED = 1 + 2 * 10;
+
 Deno.test("matmul() times the algorithms once per shape, and keeps the fastest", async () => {
   for (const fastest of [1, 2]) {
     fake("fastest", fastest);
@@ -311,17 +320,62 @@ Deno.test("matmul() times the algorithms once per shape, and keeps the fastest",
     assertEquals(fake("calls"), calls, "explaining computes nothing");
     await check();
     assertEquals(fake("algorithm"), fastest);
-    assertEquals(fake("calls") - calls, 3 * 5 + 1, "three algorithms, and the product");
+    assertEquals(fake("calls") - calls, 3 * TIMED + 1, "three algorithms, and the product");
     await check();
-    assertEquals([fake("calls") - calls, fake("searches") - searches], [17, 1]);
+    assertEquals([fake("calls") - calls, fake("searches") - searches], [3 * TIMED + 2, 1]);
   }
   fake("fastest", 0);
   fake("failing", 1);
   const calls = fake("calls");
   await pairOf(10, 12, 11).check();
-  assertEquals(fake("calls") - calls, 1 + 2 * 5 + 1, "one that fails is left out");
+  assertEquals(fake("calls") - calls, 1 + 2 * TIMED + 1, "one that fails is left out");
   assert(fake("algorithm") > 0);
   fake("failing", 0);
+});
+
+Deno.test("matmul() takes the algorithm that another process has found the fastest", async () => {
+  const cache = `${folder.path}/cache`;
+  configureKernelCache({ directory: cache });
+  try {
+    const [left, right] = [grid([9, 12]), grid([12, 7])];
+    const counts = async () => {
+      // Each has its own memory, as a process does.
+      using other = openDevice("host");
+      const [calls, searches] = [fake("calls"), fake("searches")];
+      const [a, b] = [left, right].map((it) => it.tensor("float32", other)) as [Tensor, Tensor];
+      await expect(matmul(a, b, { variant: "cublaslt" }) as Tensor, product(left, right));
+      return [fake("calls") - calls, fake("searches") - searches, fake("algorithm")];
+    };
+    fake("fastest", 2);
+    assertEquals(await counts(), [3 * TIMED + 1, 1, 2]);
+    assertEquals(await counts(), [1, 0, 2], "nothing is timed");
+    const [{ name }] = [...Deno.readDirSync(`${cache}/products`)] as [Deno.DirEntry];
+    const path = `${cache}/products/${name}`;
+    const text = Deno.readTextFileSync(path);
+    for (const damaged of [text.slice(9), text.replace(/"\w{128}"/, '"0"')]) {
+      await Deno.writeTextFile(path, damaged);
+      assertEquals(await counts(), [3 * TIMED + 1, 1, 2], "timed again");
+    }
+    assertEquals(Deno.readTextFileSync(path), text);
+  } finally {
+    fake("fastest", 0);
+    configureKernelCache({ enabled: false });
+  }
+});
+
+Deno.test("HeldTimer times the device without the host's pauses", () => {
+  const { stream } = device;
+  using timer = new HeldTimer(stream);
+  using event = new Event(device.context, { timing: true });
+  // Nothing for the device, and much for the host.
+  const enqueue = () => {
+    const end = performance.now() + 0.2;
+    while (performance.now() < end);
+    event.record(stream);
+  };
+  const times = [0, 1, 2, 3].map(() => timer.time(enqueue, 10));
+  // The first one measures for how long the stream is held.
+  assert(Math.min(...times.slice(1)) < 0.1, `${times} ms of 0.2 ms of the host`);
 });
 
 Deno.test("matmul() in a capture is not timed", () => {
@@ -346,12 +400,22 @@ Deno.test("matmul() names the statuses of cuBLASLt, and takes another variant wi
     "cublasLtMatmul",
   ]);
   fake("failing", 0);
-  for (const call of ["cublasLtMatmulDescCreate", "cublasLtMatrixLayoutCreate", "cublasLtMatmul"]) {
-    using _fault = injectFault(library, call, 1, -2014);
+  const live = fake("live");
+  {
+    using _fault = injectFault(library, "cublasLtMatmul", 1, -2014);
     const failure = assertThrows(() => matmul(a, b, { variant: "cublaslt" }), CudaError);
-    assertEquals([failure.codeName, failure.call], ["CUBLAS_STATUS_INTERNAL_ERROR", call]);
+    assertEquals([failure.codeName, failure.call], [
+      "CUBLAS_STATUS_INTERNAL_ERROR",
+      "cublasLtMatmul",
+    ]);
   }
-  assertEquals(fake("live"), 0, "descriptors are destroyed after failures too");
+  for (const [index, call] of ["MatmulDescCreate", "MatrixLayoutCreate"].entries()) {
+    using _fault = injectFault(library, `cublasLt${call}`, 1, -2014);
+    const { a, b } = pairOf(5 + index, 13, 6);
+    const refuse = () => matmul(a, b, { variant: "cublaslt" });
+    assertThrows(refuse, RangeError, "CUBLAS_STATUS_INTERNAL_ERROR");
+  }
+  assertEquals(fake("live"), live, "descriptors are destroyed after failures too");
   await check();
   for (
     const [refused, reason] of [[1, /no algorithm for this product/], [

@@ -258,7 +258,7 @@ Status cublasLtMatmul(void*, Operation* operation, const void* alpha, const void
     }
   }
   if (static_cast<int>(algorithm->id) != values[fastest]) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
   }
   return success;
 }

@@ -113,6 +113,31 @@ Deno.test("matmul() on tensor cores is exact for integers in every format, layou
   await Promise.all(pending);
 });
 
+Deno.test("matmul() on tensor cores by stages of shared memory is exact around tiles and stages", async () => {
+  const pending: Promise<void>[] = [];
+  // Blocks for most of the multiprocessors; the host device has few.
+  const rows = 128 * Math.ceil(3 * multiprocessorCount / 8);
+  const cases = [
+    [{ a: "float16", lies: ["rows", "rows"] }, [rows, 257, 65], [rows + 1, 256, 192]],
+    [{ a: "bfloat16", lies: ["columns", "columns"] }, [rows + 9, 300, 63]],
+    [{ a: "int8", lies: ["rows", "columns"] }, [rows + 1, 257, 129], [rows, 512, 1]],
+    [{ a: "float8_e4m3", lies: ["rows", "columns"] }, [rows, 260, 130]],
+  ] as const;
+  for (const [{ a, lies }, ...shapes] of cases) {
+    if (a.startsWith("float8") && !has8BitFloats) continue;
+    for (const [m, n, k] of shapes) {
+      const [x, y] = [small([m, k]), small([k, n])];
+      const dtype = a === "int8" ? "int32" : "float32";
+      const options = { dtype, variant: "mma" } as MatmulOptions;
+      const [left, right] = [laid(x, a, lies[0]), laid(y, a, lies[1])];
+      const [launch] = recordKernels(on, () => matmul(left, right, options));
+      assertMatch(launch!.text.body, /matmul_mma_staged</, `${a} ${[m, n, k]}`);
+      pending.push(expect(matmul(left, right, options), product(x, y), `${a} ${[m, n, k]}`));
+    }
+  }
+  await Promise.all(pending);
+});
+
 Deno.test("matmul() on tensor cores wraps integers, and its errors grow with k as stated", async () => {
   // 200 · 255 · 255 · 331 leaves 32 bits; the sum for the first row stays.
   const k = 331;

@@ -85,7 +85,54 @@ for (const [form, on] of forms) {
     );
     await expect(add(stepped, backwards), expected, "steps");
   });
+
+  Deno.test(`Transposed operands have the right elements around edges of tiles (${form})`, async () => {
+    const flipped = (x: Grid) => Grid.of(x.shape.toReversed(), (at) => x.at(at.toReversed()));
+    const sum = (x: Grid, y: Grid) => new Grid(x.shape, x.values.map((it, i) => it + y.values[i]!));
+    for (const shape of [[7, 9], [8, 8], [63, 65], [64, 64], [65, 128], [68, 132]]) {
+      const [x, y] = [Grid.mixed(shape, 50), Grid.mixed(shape.toReversed(), 31)];
+      const [left, right] = [x, y].map((it) => it.tensor("float32", on));
+      const total = sum(flipped(x), y);
+      await expect(left!.transpose().astype("float16"), flipped(x), `${shape}`);
+      await expect(add(left!.transpose(), right!), total, `sum of ${shape}`);
+      // The result crosses, or runs along memory as the operands do.
+      const out = tensor(Array(x.values.length).fill(-1), { device: on }).reshape(shape);
+      add(left!.transpose(), right!, { out: out.transpose() });
+      await expect(out, flipped(total), `result of ${shape}`);
+    }
+  });
+
+  Deno.test(`Tiles are cut from tensors of three dimensions and from parts (${form})`, async () => {
+    const whole = Grid.mixed([5, 70, 96], 50);
+    const x = whole.tensor("float32", on);
+    for (const order of [[0, 2, 1], [2, 0, 1], [2, 1, 0], [1, 2, 0]]) {
+      const shape = order.map((axis) => whole.shape[axis]!);
+      const expected = Grid.of(shape, (at) => whole.at(order.map((_, i) => at[order.indexOf(i)]!)));
+      await expect(x.permute(order).astype("float16"), expected, `${order}`);
+    }
+    const part = x.slice([{ stop: 2 }, { start: 1, stop: 66 }, { start: 1, stop: 65 }]);
+    const rows = Grid.of([2, 64, 65], ([a, b, c]) => whole.at([a!, c! + 1, 64 - b!]));
+    await expect(part.permute([0, 2, 1]).flip(1).astype("float16"), rows, "columns backwards");
+    const columns = Grid.of([2, 64, 65], ([a, b, c]) => whole.at([a!, 65 - c!, b! + 1]));
+    await expect(part.permute([0, 2, 1]).flip(2).astype("float16"), columns, "rows backwards");
+  });
 }
+
+Deno.test("Tiles hold elements of all sizes, and several operands (threads)", async () => {
+  const on = forms.get("threads")!;
+  const [x, y] = [Grid.mixed([150, 130], 50), Grid.mixed([150, 130], 31)];
+  const flip = (f: (at: number[]) => number) =>
+    Grid.of([130, 150], ([row, column]) => f([column!, row!]));
+  for (const dtype of ["int8", "float64"] as const) {
+    const [left, right] = [x, y].map((it) => it.tensor(dtype, on).transpose());
+    await expect(add(left!, 0), flip((at) => x.at(at)), dtype);
+    // Two tiles of 64-bit elements fill less than a block's shared memory.
+    const own = add(left!, right!, {
+      out: tensor(Array(19500).fill(0), { device: on, dtype }).reshape([130, 150]),
+    });
+    await expect(own, flip((at) => x.at(at) + y.at(at)), `sum, ${dtype}`);
+  }
+});
 
 Deno.test("Elements of all sizes have packets of their own (threads)", async () => {
   const on = forms.get("threads")!;

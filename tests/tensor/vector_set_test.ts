@@ -3,10 +3,12 @@
 import { TERNARY_CONSTANTS } from "../../src/ternary/product_kernels.ts";
 import { ternaryMatmulTemplate } from "../../src/ternary/kernel_templates.ts";
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import type { VectorSet } from "../../src/ffi/build/vector_sets.ts";
 import { EnvironmentError } from "../../src/ffi/granted_environment.ts";
 import { openDevice } from "../../mod.ts";
 import { fromTypedArray, matmul, ones, type Tensor } from "../../src/device/tensor.ts";
 import { ternaryMatmul, TernaryWeights } from "../../src/device/ternary.ts";
+import { templates } from "../../src/tensor/kit/expression/kernel_template.ts";
 import { sourceOf } from "../../src/tensor/kit/expression/kernel_text.ts";
 import { hostVectors, loopOptions } from "../../src/tensor/kit/expression/vector_set.ts";
 import { Grid } from "../support/tensor_forms.ts";
@@ -56,9 +58,9 @@ Deno.test("loopOptions() compile for the vector set, and refuse those that the p
 });
 
 /** The vectors of this processor whose kernels differ, the widest first. */
-function sets(): string[] {
+function sets(): VectorSet[] {
   const widest = withVectors(undefined, hostVectors);
-  const family = ["avx512-vnni", "avx512", "avx2", "portable"];
+  const family: readonly VectorSet[] = ["avx512-vnni", "avx512", "avx2", "portable"];
   return [widest, ...family.slice(family.indexOf(widest) + 1).filter((set) => set !== "avx512")];
 }
 
@@ -107,6 +109,38 @@ Deno.test("matmul() has the same bits with all vectors, since they add up in one
     }),
   );
   for (const result of results) assertEquals(result, results[0]);
+});
+
+Deno.test("power_of_2() of vectors.cuh is within its bound with all vectors, and exact for integers", async () => {
+  const inputs = Float32Array.from({ length: 4096 }, (_, i) => i < 160 ? i - 140 : (i - 4000) / 31);
+  for (const set of sets()) {
+    using device = openDevice("host");
+    const source = sourceOf({
+      name: "powers",
+      template: templates.map,
+      vectors: set,
+      dtypes: new Set<never>(),
+      parameters: ["const float* x", "float* out", "int size"],
+      definitions: "GS_CONTRACT_REST",
+      body: `for (int i = 0; i < size; ++i) {
+               const auto lanes = vectors::power_of_2(vectors::FloatLanes{} + x[i]);
+               out[i] = lanes[sizeof lanes / sizeof(float) - 1];
+             }`,
+    }, "block");
+    const options = [...withVectors(set, loopOptions)];
+    using module = await device.compile(source, { options });
+    using x = device.upload(inputs);
+    using out = device.allocate("float32", inputs.length);
+    module.kernel("powers").launch({ grid: 1, block: 1 }, x, out, inputs.length);
+    for (const [i, power] of (await out.toArray()).entries()) {
+      const exact = 2 ** inputs[i]!;
+      const unit = 2 ** (Math.floor(inputs[i]!) - 23);
+      // Below the normal numbers a processor may scale, or the result is 0.
+      const bound = inputs[i]! < -126 ? exact : Number.isInteger(inputs[i]!) ? 0 : 2.2 * unit;
+      const what = `2^${inputs[i]} is ${power}, not ${exact}, with ${set}`;
+      assert(Math.abs(power - exact) <= bound, what);
+    }
+  }
 });
 
 Deno.test({

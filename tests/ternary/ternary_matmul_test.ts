@@ -1,7 +1,7 @@
 // Products with ternary weights against integers in JavaScript, in both forms.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { fromTypedArray, type Tensor, tensor, zeros } from "../../src/device/tensor.ts";
+import { fromTypedArray, full, type Tensor, tensor, zeros } from "../../src/device/tensor.ts";
 import {
   explainTernaryMatmul,
   quantizeActivations,
@@ -42,6 +42,7 @@ const SHAPES = [
   [64, 3, 64],
   [65, 11, 130],
   [66, 130, 200],
+  [3, 5, 33091],
   [95, 250, 320],
   [512, 3, 64],
 ] as const;
@@ -112,9 +113,10 @@ for (const [form, on] of forms) {
 Deno.test("ternaryMatmul() is exact if rows do not fit in shared memory", async () => {
   const on = forms.get("threads")!;
   const { context } = on;
-  // Room for one chunk of 256 columns of 16 rows.
-  const info = { ...context.info, sharedMemoryPerMultiprocessor: 2 * (16 * 256 + 1024) };
-  const [n, k] = [35, 2 ** 14 + 64];
+  // Room for one chunk of 256 columns of 16 rows, and two blocks, which take several rows of weights.
+  const sharedMemoryPerMultiprocessor = 2 * (16 * 256 + 1024);
+  const info = { ...context.info, multiprocessorCount: 1, sharedMemoryPerMultiprocessor };
+  const [n, k] = [67, 2 ** 14 + 64];
   for (const [m, plan] of [[1, planDp4a], [4, planDp4a], [16, planMma]] as const) {
     if (plan === planMma && !ternaryVariants(DeviceWork.of(context)).includes("mma")) continue;
     const { q, w, dots } = operands(m, n, k);
@@ -136,6 +138,30 @@ Deno.test("ternaryMatmul() is exact if rows do not fit in shared memory", async 
   }
 });
 
+Deno.test("ternaryMatmul() leaves rows whose sums on tensor cores may overflow to dp4a", async () => {
+  const on = forms.get("threads")!;
+  const hasMma = ternaryVariants(DeviceWork.of(on.context)).includes("mma");
+  const k = 2 ** 18;
+  const ones = { dtype: "int8", device: on } as const;
+  const weights = TernaryWeights.from({
+    codes: full([1, k], -1, ones) as Tensor as Tensor<"int8">,
+    scale: fromTypedArray(Float32Array.of(1), [1], { device: on }),
+  });
+  const x = full([6, k], -128, ones);
+  assertEquals(explainTernaryMatmul(x, weights).variant, "dp4a");
+  assertEquals((await ternaryMatmul(x, weights, { dtype: "int32" }).toArray())[5], 128 * k);
+  if (!hasMma) return;
+  const mma = { dtype: "int32", variant: "mma" } as const;
+  const text = "variant mma: 262144 columns must be fewer than 262144";
+  assertThrows(() => ternaryMatmul(x, weights, mma), RangeError, text);
+  const fewer = TernaryWeights.from({
+    codes: full([1, k - 64], -1, ones) as Tensor as Tensor<"int8">,
+    scale: fromTypedArray(Float32Array.of(1), [1], { device: on }),
+  });
+  const most = await ternaryMatmul(full([1, k - 64], -128, ones), fewer, mma).toArray();
+  assertEquals([...most], [128 * (k - 64)]);
+});
+
 Deno.test("ternaryMatmul() reads rows from multiples of 16 bytes, wherever they lie", () => {
   for (const on of forms.values()) {
     for (let start = 0; start <= 33; start++) {
@@ -153,6 +179,20 @@ Deno.test("ternaryMatmul() reads rows from multiples of 16 bytes, wherever they 
         .reduce((sum, it) => sum + it);
       assertEquals([text.template.name, address % 16], ["ternaryMatmul", 0], `from ${start}`);
     }
+  }
+});
+
+Deno.test("ternaryMatmul() has a short key, which needs no C++, for each kernel", () => {
+  for (const on of forms.values()) {
+    const launches = recordKernels(on, () => {
+      const weights = TernaryWeights.from({
+        codes: zeros([4, 64], { dtype: "int8", device: on }),
+        scale: tensor(1, { device: on }),
+      });
+      ternaryMatmul(zeros([3, 64], { dtype: "int8", device: on }), weights);
+    });
+    const { key } = launches.at(-1)!;
+    assert(key.startsWith("ternaryMatmul ") && key.length < 160, key);
   }
 });
 

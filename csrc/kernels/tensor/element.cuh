@@ -11,12 +11,10 @@
  * the same reason. Integer arithmetic wraps.
  *
  * GS_BLOCK_FORM selects the block form: one thread runs a block as a loop, which a C++ compiler
- * vectorises; the headers that end in _loops have its functions. Otherwise a block has CUDA threads,
- * and the headers that end in _threads have the same functions.
+ * vectorises; headers that end in _loops have its functions. Otherwise a block has CUDA threads, and
+ * headers that end in _threads have the same functions.
  */
 #pragma once
-
-#include "kernels/tensor/vectors.cuh"
 
 #if defined(GS_USES_FLOAT16)
 #include <cuda_fp16.h>
@@ -27,6 +25,8 @@
 #if defined(GS_USES_FLOAT8)
 #include <cuda_fp8.h>
 #endif
+
+#include "kernels/tensor/vectors.cuh"
 
 // Generated kernels name more than each of them uses (177), and functions for all element types
 // compare unsigned integers with 0 (186). Other warnings of NVRTC are mistakes.

@@ -70,23 +70,25 @@ struct TilePlace {
   i64 right;
 };
 
-// Neighbouring tiles lie along the dimension Cross.
-template <int Cross, int Edge, int Rank, int Operands>
+// Neighbouring tiles lie along the dimension Cross. Index is a type for the number of tiles.
+template <int Cross, int Edge, typename Index, int Rank, int Operands>
 __device__ __forceinline__ TilePlace<Operands> locate_tile(const Space<Rank, Operands>& space,
-                                                           i64 tile) {
+                                                           Index tile) {
   const i64 height = space.size[Cross];
   const i64 width = space.size[Rank - 1];
-  const i64 down = (height + Edge - 1) / Edge;
-  const i64 across = (width + Edge - 1) / Edge;
+  const Index down = static_cast<Index>((height + Edge - 1) / Edge);
+  const Index across = static_cast<Index>((width + Edge - 1) / Edge);
   TilePlace<Operands> place{};
-  i64 rest = tile / down;
-  place.top = (tile - rest * down) * Edge;
-  place.left = rest % across * Edge;
+  Index rest = tile / down;
+  place.top = static_cast<i64>(tile - rest * down) * Edge;
+  place.left = static_cast<i64>(rest % across) * Edge;
   rest /= across;
   for (int d = Rank - 2; d >= 0; --d) {
     if (d == Cross) continue;
-    for (int k = 0; k < Operands; ++k) place.offsets[k] += rest % space.size[d] * space.stride[d][k];
-    rest /= space.size[d];
+    const Index size = static_cast<Index>(space.size[d]);
+    const i64 index = rest % size;
+    for (int k = 0; k < Operands; ++k) place.offsets[k] += index * space.stride[d][k];
+    rest /= size;
   }
   place.bottom = place.top + Edge < height ? place.top + Edge : height;
   place.right = place.left + Edge < width ? place.left + Edge : width;

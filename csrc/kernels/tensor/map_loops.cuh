@@ -39,20 +39,20 @@ __device__ __forceinline__ void map_one(const Body& body, const i64* offsets, i6
   body.write(results, offsets, i);
 }
 
-// The numbers of threads and of packets are of the other form.
+// The numbers of threads and of packets are of the other form, also below.
 template <int, int, int, int Rank, int Operands, typename Body>
 __device__ __forceinline__ void map_expression(const Space<Rank, Operands>& space, i64 elements,
                                                i64 chunk, Body body) {
   map(space, elements, chunk, [=](const i64* offsets, i64 i) { map_one(body, offsets, i); });
 }
 
-template <int Cross, int Edge, int Rank, int Operands, typename Body>
+template <int Cross, int Edge, int, int, int Rank, int Operands, typename Body>
 __device__ __forceinline__ void map_tiles(const Space<Rank, Operands>& space, i64 tiles, i64 chunk,
                                           Body body) {
   const i64 begin = static_cast<i64>(blockIdx.x) * chunk;
   const i64 end = begin + chunk < tiles ? begin + chunk : tiles;
   for (i64 tile = begin; tile < end; ++tile) {
-    const auto place = locate_tile<Cross, Edge>(space, tile);
+    const auto place = locate_tile<Cross, Edge, i64>(space, tile);
     i64 offsets[Operands];
     for (i64 row = place.top; row < place.bottom; ++row) {
       for (int k = 0; k < Operands; ++k) {

@@ -3,16 +3,21 @@
  *
  * Problem: out[o, i] = merge of f(o, r, i) over all r. Rows: i is alone, and r runs along memory.
  * Columns: i runs along memory.
- * Mapping, threads: a row belongs to a warp or to a block; a column to a thread. Block form: a
- * block takes some rows, with 32 accumulators that are merged as a tree, or a tile of columns.
- * Numerics: every order of merging depends on the shape alone, so results repeat bit by bit.
- * Sums of floats: at most 16 elements are added up as float, and the rest as double, so with
- * u = 2^-24 the error is at most 15 u Σ|x| and the rounding of the result, whatever the length.
- * The block form adds up rows of up to 512 as float, above 16 elements as a tree: 20 u Σ|x|.
- * Sums of doubles add up 16 elements, then such sums: with u = 2^-53 at most
- * (24 + log2(n / 2048)) u Σ|x| in rows of the block form, which adds up blocks of 2048 elements in
- * pairs (Higham, "The accuracy of floating point summation", 1993). Elsewhere a thread adds them up
- * one after another: (15 + n / (16 threads) + 10) u Σ|x| in rows, (15 + n / 16) u Σ|x| in columns.
+ * Mapping: reduce_loops.cuh and reduce_threads.cuh.
+ * Numerics: every order of merging depends on the shape and on the element types alone, so results
+ * repeat bit by bit, also those of views. Sums of floats: at most 16 elements are added up as float,
+ * and the rest as double, so the error does not grow with the length. With u = 2^-24 it is at most,
+ * beside the rounding of the result:
+ *   rows of CUDA threads    5 u Σ|x|: 16 elements are added up as four sums
+ *   columns                15 u Σ|x|
+ *   rows of the block form 20 u Σ|x| up to 512 elements, as a tree of sums of 16; 15 u Σ|x| beyond
+ * Sums of doubles add up 16 elements, then such sums. With u = 2^-53 the error is at most
+ *   rows of CUDA threads   (15 + n / (16 threads)) u Σ|x|: a thread adds up its sums one by one,
+ *                          and 10 more steps merge the threads; parts of rows are merged in the
+ *                          same way
+ *   columns                (15 + n / 16) u Σ|x|
+ *   rows of the block form (24 + log2(n / 2048)) u Σ|x|: blocks of 2048 elements are added up in
+ *                          pairs (Higham, "The accuracy of floating point summation", 1993)
  */
 #pragma once
 
@@ -47,23 +52,43 @@ struct Product {
   static __device__ __forceinline__ V merge(V x, V y) { return x * y; }
 };
 
-// NaN wins. The neutral element is the first element of the row or column, see below.
+// NaN wins.
+template <typename V>
+__device__ __forceinline__ V larger_of(V x, V y) {
+  const V larger = y > x ? y : x;  // x if one is NaN
+  return y != y ? y : larger;
+}
+template <typename V>
+__device__ __forceinline__ V smaller_of(V x, V y) {
+  const V smaller = y < x ? y : x;
+  return y != y ? y : smaller;
+}
+
+#if !defined(__CUDASIM__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+// One instruction instead of four.
+__device__ __forceinline__ float larger_of(float x, float y) {
+  float larger;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(x), "f"(y));
+  return larger;
+}
+__device__ __forceinline__ float smaller_of(float x, float y) {
+  float smaller;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(smaller) : "f"(x), "f"(y));
+  return smaller;
+}
+#endif
+
+// The neutral element is the first element of the row or column.
 template <typename V>
 struct Maximum {
   using Value = V;
-  static __device__ __forceinline__ V merge(V x, V y) {
-    const V larger = y > x ? y : x;  // x if one is NaN
-    return y != y ? y : larger;
-  }
+  static __device__ __forceinline__ V merge(V x, V y) { return larger_of(x, y); }
 };
 
 template <typename V>
 struct Minimum {
   using Value = V;
-  static __device__ __forceinline__ V merge(V x, V y) {
-    const V smaller = y < x ? y : x;
-    return y != y ? y : smaller;
-  }
+  static __device__ __forceinline__ V merge(V x, V y) { return smaller_of(x, y); }
 };
 
 // An element and its place. Of equal ones the first counts, and NaN wins.
@@ -110,14 +135,6 @@ __device__ __forceinline__ bool are_squares_exact(Total<V> sum, i64 n) {
 #include "kernels/tensor/reduce_threads.cuh"
 
 namespace gridstride::tensor::reduce {
-
-// The sum of the squares of f(0) … f(n - 1), for a row.
-template <int Threads, typename V, typename F>
-__device__ __forceinline__ Total<V> sum_squares_row(i64 n, F f) {
-  const Total<V> sum = sum_row<Threads, V>(n, [&](i64 i) { return squared<V>(f(i)); });
-  if (are_squares_exact<V>(sum, n)) return sum;
-  return sum_row<Threads, Total<V>>(n, [&](i64 i) { return squared<Total<V>>(f(i)); });
-}
 
 // Calls finish(column, sum) for the columns of a tile, with the sums of f or of its squares.
 template <int Tile, typename V, bool IsSquared, typename F, typename Finish>

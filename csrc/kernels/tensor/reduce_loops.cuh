@@ -23,10 +23,10 @@ __device__ __forceinline__ void merge_lanes(V* lanes) {
   for (int j = 0; j < Half; ++j) lanes[j] = R::merge(lanes[j], lanes[j + Half]);
   if constexpr (Half > 1) merge_lanes<R, Half / 2>(lanes);
 }
-// Merges f(0) … f(n - 1), n ≥ 1, for a row. All threads of the row get the result. A thread
-// without an element of its own begins with f(0) if merging an element twice changes nothing
-// (Maximum and its like, which have no neutral element).
-template <int Threads, typename R, typename F>
+
+// Merges f(0) … f(n - 1), n ≥ 1, for a row. An accumulator begins with f(0) if merging an element
+// twice changes nothing (Maximum and its like, which have no neutral element).
+template <typename R, typename F>
 __device__ __forceinline__ typename R::Value reduce_row(i64 n, typename R::Value first, F f) {
   using V = typename R::Value;
   constexpr int lanes = 32;
@@ -50,8 +50,8 @@ __device__ __forceinline__ typename R::Value reduce_row(i64 n, typename R::Value
   return total[0];
 }
 
-// Adds up f(0) … f(n - 1), for a row. All threads of the row get the result.
-template <int Threads, typename V, typename F>
+// Adds up f(0) … f(n - 1), for a row.
+template <typename V, typename F>
 __device__ __forceinline__ Total<V> sum_row(i64 n, F f) {
   constexpr int lanes = 32;
   constexpr i64 step = batch * lanes;
@@ -88,8 +88,16 @@ __device__ __forceinline__ Total<V> sum_row(i64 n, F f) {
   return result;
 }
 
+// The sum of the squares of f(0) … f(n - 1), for a row.
+template <typename V, typename F>
+__device__ __forceinline__ Total<V> sum_squares_row(i64 n, F f) {
+  const Total<V> sum = sum_row<V>(n, [&](i64 i) { return squared<V>(f(i)); });
+  if (are_squares_exact<V>(sum, n)) return sum;
+  return sum_row<Total<V>>(n, [&](i64 i) { return squared<Total<V>>(f(i)); });
+}
+
 // Calls f(i) for the elements of a row.
-template <int Threads, typename F>
+template <typename F>
 __device__ __forceinline__ void map_row(i64 n, F f) {
   GS_INDEPENDENT
   for (i64 i = 0; i < n; ++i) f(i);

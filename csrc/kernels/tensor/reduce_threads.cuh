@@ -1,78 +1,208 @@
 /*
  * reduce_threads.cuh — reductions by CUDA threads.
  *
- * Mapping: a row belongs to a warp or to a block; a column to a thread.
+ * Mapping, rows: a row belongs to a warp or to a block. Its threads take it in steps: each loads
+ * packets of 16 bytes, all of them before it uses the first, because memory is as fast as the bytes
+ * in flight allow. If the length is no multiple of a packet, a packet is one element. Packets that
+ * are not aligned, or whose elements are apart, are read one element after another.
+ * A row that fits into one step may be held in registers: it is read once, however many passes a
+ * program makes.
+ * Mapping, columns: a thread takes one column.
  */
 #pragma once
 
 #if !defined(GS_BLOCK_FORM)
+#include "kernels/tensor/packet.cuh"
 #include "kernels/tensor/reduce.cuh"
 #include "kernels/tensor/warp.cuh"
 
 namespace gridstride::tensor::reduce {
+
+// The packets of one step of a row that a thread takes: those of neighbouring threads are
+// neighbours.
+template <int Threads, int Size, int Packets>
+struct Share {
+  static constexpr int threads = Threads;
+  static constexpr int size = Size;
+  static constexpr int packets = Packets;
+  static constexpr int step = Threads * Size * Packets;
+
+  i64 begin;  // of the step
+  int first;  // position of the thread's first element in the step
+  int left;   // elements of the row in the step from that one on
+
+  __device__ __forceinline__ Share(i64 begin, i64 n)
+      : begin(begin),
+        first(static_cast<int>(threadIdx.x % Threads) * Size),
+        left((n - begin < step ? static_cast<int>(n - begin) : step) - first) {}
+
+  __device__ __forceinline__ bool has(int packet) const { return packet * (Threads * Size) < left; }
+
+  // The position in the row; that of the step's first packet in place of one behind the row.
+  __device__ __forceinline__ i64 index(int packet) const {
+    return begin + (has(packet) ? first + packet * (Threads * Size) : 0);
+  }
+};
+
+// The elements of the operands in a row of n, as passes over it see them. read(to, i) reads the
+// packets of the operands at a position. There are as many packets as the row has whole ones.
+template <typename Own, bool IsHeld, typename Elements, typename Read>
+struct Row {
+  using Share = Own;
+
+  i64 n;
+  Read read;
+  Elements held[IsHeld ? Own::packets : 1];
+
+  __device__ __forceinline__ Row(i64 n, Read read) : n(n), read(read) {
+    if constexpr (IsHeld) {
+      if (n > 0) load(Own(0, n), held);
+    }
+  }
+
+  __device__ __forceinline__ void load(const Own& share, Elements* to) const {
+#pragma unroll
+    for (int packet = 0; packet < Own::packets; ++packet) read(to[packet], share.index(packet));
+  }
+
+  // Calls use(share, elements of the packets) for each step.
+  template <typename Use>
+  __device__ __forceinline__ void each_step(Use use) const {
+    if constexpr (IsHeld) {
+      if (n > 0) use(Own(0, n), held);
+    } else {
+#pragma unroll 1
+      for (i64 begin = 0; begin < n; begin += Own::step) {
+        const Own share(begin, n);
+        Elements elements[Own::packets];
+        load(share, elements);
+        use(share, elements);
+      }
+    }
+  }
+};
 
 template <typename V>
 __device__ __forceinline__ Place<V> exchange(Place<V> place, int distance) {
   return {tensor::exchange(place.value, distance), tensor::exchange(place.index, distance)};
 }
 
-template <typename R>
-__device__ __forceinline__ typename R::Value warp_reduce(typename R::Value value) {
+template <typename R, int Width = 32>
+__device__ __forceinline__ typename R::Value warp_merge(typename R::Value value) {
   using V = typename R::Value;
-  return tensor::warp_reduce(value, [](V x, V y) { return R::merge(x, y); });
+  return warp_reduce<Width>(value, [](V x, V y) { return R::merge(x, y); });
 }
 
-// Merges the values of the warps of a block.
-template <typename R>
-__device__ __forceinline__ typename R::Value block_reduce(typename R::Value value,
-                                                          typename R::Value neutral) {
-  __shared__ typename R::Value warps[32];
+// Merges the values of the threads of a row.
+template <typename R, int Threads>
+__device__ __forceinline__ typename R::Value merge_threads(typename R::Value value) {
+  value = warp_merge<R>(value);
+  if constexpr (Threads == 32) return value;
+  constexpr int count = Threads / 32;
+  __shared__ typename R::Value warps[count];
   __syncthreads();  // the warps may still read the values of an earlier reduction
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
   __syncthreads();
-  const int lane = threadIdx.x % 32;
-  return reduce::warp_reduce<R>(lane < static_cast<int>(blockDim.x) / 32 ? warps[lane] : neutral);
+  return warp_merge<R, count>(warps[threadIdx.x % count]);
 }
 
-// Merges f(0) … f(n - 1), n ≥ 1, for a row. All threads of the row get the result. A thread
-// without an element of its own begins with f(0) if merging an element twice changes nothing
-// (Maximum and its like, which have no neutral element).
-template <int Threads, typename R, typename F>
-__device__ __forceinline__ typename R::Value reduce_row(i64 n, typename R::Value first, F f) {
+// A thread has so many values under way, because each merge waits for the one before.
+constexpr int accumulators = 4;
+
+template <typename R>
+__device__ __forceinline__ typename R::Value merge_accumulators(
+    const typename R::Value (&values)[accumulators]) {
+  return R::merge(R::merge(values[0], values[1]), R::merge(values[2], values[3]));
+}
+
+// Whether to merge an element twice changes the result.
+template <typename R>
+constexpr bool counts_repeats = false;
+template <typename V>
+constexpr bool counts_repeats<Product<V>> = true;
+
+// Merges f(elements, packet, j, i) over a row: of the elements of a packet, its number, an element
+// of it, and the position of that in the row. All threads of the row get the result. Maximum and
+// its like have no neutral element: a thread begins with an element of the row instead, and takes
+// the step's first packet again in place of one behind the row.
+template <typename R, typename Row, typename F>
+__device__ __forceinline__ typename R::Value reduce_row(const Row& row, F f) {
   using V = typename R::Value;
-  const int thread = Threads == 32 ? threadIdx.x % 32 : threadIdx.x;
-  const int threads = Threads == 32 ? 32 : blockDim.x;
-  V value = first;
-  for (i64 i = thread; i < n; i += threads) value = R::merge(value, f(i));
-  value = reduce::warp_reduce<R>(value);
-  if constexpr (Threads == 32) return value;
-  return block_reduce<R>(value, first);
-}
-
-// Adds up f(0) … f(n - 1), for a row. All threads of the row get the result.
-template <int Threads, typename V, typename F>
-__device__ __forceinline__ Total<V> sum_row(i64 n, F f) {
-  const int threads = Threads == 32 ? 32 : blockDim.x;
-  i64 i = Threads == 32 ? threadIdx.x % 32 : threadIdx.x;
-  Total<V> total = 0;
-  for (; i + (batch - 1) * threads < n; i += batch * threads) {
-    V part = 0;
-#pragma unroll 4
-    for (int k = 0; k < batch; ++k) part += f(i + k * threads);
-    total += part;
+  using Own = typename Row::Share;
+  V values[accumulators];
+#pragma unroll
+  for (V& value : values) {
+    if constexpr (counts_repeats<R>) value = 1;
+    else value = V{};
   }
-  V rest = 0;
-  for (; i < n; i += threads) rest += f(i);
-  total = reduce::warp_reduce<Sum<Total<V>>>(total + rest);
-  if constexpr (Threads == 32) return total;
-  return block_reduce<Sum<Total<V>>>(total, 0);
+  row.each_step([&](const Own& share, const auto* elements) {
+    if (!counts_repeats<R> && share.begin == 0) {
+      const V first = f(elements[0], 0, 0, share.index(0));
+#pragma unroll
+      for (V& value : values) value = first;
+    }
+#pragma unroll
+    for (int packet = 0; packet < Own::packets; ++packet) {
+#pragma unroll
+      for (int j = 0; j < Own::size; ++j) {
+        V& value = values[(packet * Own::size + j) % accumulators];
+        const V merged = R::merge(value, f(elements[packet], packet, j, share.index(packet) + j));
+        value = share.has(packet) || !counts_repeats<R> ? merged : value;
+      }
+    }
+  });
+  return merge_threads<R, Own::threads>(merge_accumulators<R>(values));
 }
 
-// Calls f(i) for the elements of a row.
-template <int Threads, typename F>
-__device__ __forceinline__ void map_row(i64 n, F f) {
-  const int threads = Threads == 32 ? 32 : blockDim.x;
-  for (i64 i = Threads == 32 ? threadIdx.x % 32 : threadIdx.x; i < n; i += threads) f(i);
+// Adds up f(elements, packet, j, i) over a row. All threads of the row get the result.
+template <typename V, typename Row, typename F>
+__device__ __forceinline__ Total<V> sum_row(const Row& row, F f) {
+  using Own = typename Row::Share;
+  Total<V> total = 0;
+  row.each_step([&](const Own& share, const auto* elements) {
+    V part[accumulators] = {};
+#pragma unroll
+    for (int packet = 0; packet < Own::packets; ++packet) {
+      // The branch also keeps ptxas from working on all elements at once, in too many registers.
+      if (share.has(packet)) {
+#pragma unroll
+        for (int j = 0; j < Own::size; ++j) {
+          part[(packet * Own::size + j) % accumulators] +=
+              f(elements[packet], packet, j, share.index(packet) + j);
+        }
+      }
+      if ((packet + 1) * Own::size % batch == 0 || packet == Own::packets - 1) {
+        total += merge_accumulators<Sum<V>>(part);
+#pragma unroll
+        for (V& sum : part) sum = 0;
+      }
+    }
+  });
+  return merge_threads<Sum<Total<V>>, Own::threads>(total);
+}
+
+// Adds up the squares of f(elements, packet, j, i) over a row.
+template <typename V, typename Row, typename F>
+__device__ __forceinline__ Total<V> sum_squares_row(const Row& row, F f) {
+  const Total<V> sum = sum_row<V>(row, [&](const auto& elements, int packet, int j, i64 i) {
+    return squared<V>(f(elements, packet, j, i));
+  });
+  if (are_squares_exact<V>(sum, row.n)) return sum;
+  return sum_row<Total<V>>(row, [&](const auto& elements, int packet, int j, i64 i) {
+    return squared<Total<V>>(f(elements, packet, j, i));
+  });
+}
+
+// Calls f(elements, packet, i) for the packets of a row that a thread has.
+template <typename Row, typename F>
+__device__ __forceinline__ void map_row(const Row& row, F f) {
+  using Own = typename Row::Share;
+  row.each_step([&](const Own& share, const auto* elements) {
+#pragma unroll
+    for (int packet = 0; packet < Own::packets; ++packet) {
+      if (share.has(packet)) f(elements[packet], packet, share.index(packet));
+    }
+  });
 }
 
 // Whether the thread stores the results of its row.

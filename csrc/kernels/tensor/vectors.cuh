@@ -12,6 +12,10 @@
 
 #if defined(GS_BLOCK_FORM)
 
+#if defined(__AVX512DQ__)
+#include <gridstride/x86/vector_instructions.h>
+#endif
+
 // ---- contraction -------------------------------------------------------------------------------
 // Products and sums become fused multiply-adds: of the vectors of a function, which is declared
 // GS_CONTRACTED and begins with GS_CONTRACT, or in all that follows GS_CONTRACT_REST. g++ does not
@@ -132,6 +136,72 @@ __device__ __forceinline__ float multiply_add(float x, float y, float z) {
   return x * y + z;
 #endif
 }
+
+using FloatLanes = Vector<float, register_bytes / 4>;
+using IntLanes = Vector<int, register_bytes / 4>;
+
+#if !defined(__AVX512DQ__)
+__device__ __forceinline__ FloatLanes floor_of(FloatLanes x) {
+#if __has_builtin(__builtin_elementwise_floor)
+  return __builtin_elementwise_floor(x);
+#elif defined(__AVX2__) && !defined(__AVX512F__)
+  return __builtin_ia32_roundps256(x, 9);
+#else
+  const FloatLanes shift = FloatLanes{} + 12582912.0f;  // leaves no bits for a fraction
+  const FloatLanes nearest = (x + shift) - shift;
+  return nearest > x ? nearest - 1.0f : nearest;
+#endif
+}
+#endif
+
+// 2^x for x <= 127, less than 2.2 ULP from the true value; exact for integers. Below the normal
+// numbers it is 0, or rounded to a multiple of 2^-149 if the processor scales.
+__device__ __forceinline__ FloatLanes power_of_2(FloatLanes x) {
+  GS_CONTRACT
+#if defined(__AVX512DQ__)
+  const FloatLanes r = host::above_floor(x);
+#else
+  const FloatLanes lowest = FloatLanes{} - 126.0f;
+  const FloatLanes limited = x < lowest ? lowest : x;
+  const FloatLanes floored = floor_of(limited);
+  const FloatLanes r = limited - floored;
+#endif
+  FloatLanes p = FloatLanes{} + 1.88412669e-3f;
+  p = p * r + 8.97594448e-3f;
+  p = p * r + 5.58340475e-2f;
+  p = p * r + 2.40153328e-1f;
+  p = p * r + 6.93152428e-1f;
+  p = p * r + 1.0f;
+#if defined(__AVX512DQ__)
+  return host::scaled_by_floor(p, x);
+#else
+  const IntLanes exponent = (__builtin_convertvector(floored, IntLanes) + 127) << 23;
+  return x < lowest ? FloatLanes{} : p * reinterpret_cast<const FloatLanes&>(exponent);
+#endif
+}
+
+// Widens elements in vectors, as far as there are instructions; the result is their number.
+template <typename T>
+__device__ __forceinline__ long long widen(const T*, long long, float*) {
+  return 0;
+}
+#if defined(GS_USES_FLOAT16) && defined(__F16C__)
+__device__ __forceinline__ long long widen(const __half* from, long long size, float* to) {
+  long long i = 0;
+  for (; i + 8 <= size; i += 8) {
+    Vector<short, 8> halves;
+    __builtin_memcpy(&halves, from + i, sizeof halves);
+    const Vector<float, 8> floats = __builtin_ia32_vcvtph2ps256(halves);
+    __builtin_memcpy(to + i, &floats, sizeof floats);
+  }
+  return i;
+}
+#endif
+
+// x86-64 processors with these instructions may have tile registers: see attention_tiles.cuh.
+#if defined(__AVX512VNNI__) && defined(__x86_64__) && defined(__linux__)
+#define GS_HAS_MATRIX_TILES 1
+#endif
 
 // ---- dot products of integers ------------------------------------------------------------------
 

@@ -3,8 +3,8 @@
  *
  * Problem: dot[m, n] = sum over k of q[m, k] * (code[n, k] - 1), codes 0, 1 and 2 in 2 bits. Rows
  * of q have `depth` elements, a multiple of 64, and rows of codes depth / 4 bytes: of each group of
- * 64 weights, byte j has the weights j, j + 16, j + 32 and j + 48 from its lowest bits. The caller's
- * finish(m, n, dot) scales and stores.
+ * 64 weights, byte j has the weights j, j + 16, j + 32 and j + 48 from its lowest bits. The
+ * caller's finish(m, n, dot) scales and stores.
  * Mapping: ternary_matmul_loops.cuh is the block form, ternary_matmul_threads.cuh has dp4a for CUDA
  * threads, and ternary_mma.cuh is for tensor cores.
  * Numerics: exact. Where the codes are multiplied as they are, dot = sum of q * code - sum of q. A

@@ -1,9 +1,11 @@
 /*
- * ternary_matmul_loops.cuh — ternary_matmul.cuh in the block form: one thread runs a block as loops.
+ * ternary_matmul_loops.cuh — ternary_matmul.cuh in the block form: one thread runs a block as
+ * loops.
  *
- * Mapping: a block takes some rows of q and of weights. Four rows of weights at a time are multiplied
- * with up to micro_rows rows of q, along k in vectors; with many rows of q they are unpacked to bytes
- * first, for the panels of byte_panels.cuh.
+ * Mapping: a block takes some rows of q and of weights. Four rows of weights at a time are
+ * multiplied with up to micro_rows rows of q, along k in vectors; with many rows of q they are
+ * unpacked to bytes first, for the panels of byte_panels.cuh. With VNNI, rows of q that are left
+ * are arranged once for all rows of weights, by which codes need two instructions for 64 products.
  * Bytes: codes once for each block, q once for four rows of weights.
  */
 #pragma once
@@ -29,6 +31,7 @@ __device__ __forceinline__ int total_of(EightInts x) {
 
 constexpr int micro_rows = 4;
 struct Codes {
+  static constexpr bool fetches_ahead = true;
   typedef int Ints __attribute__((vector_size(64)));
   typedef unsigned int Words __attribute__((vector_size(64)));
   typedef int Quarter __attribute__((vector_size(16)));
@@ -69,6 +72,7 @@ struct Codes {
 
 constexpr int micro_rows = 2;
 struct Codes {
+  static constexpr bool fetches_ahead = true;
   typedef char Bytes __attribute__((vector_size(32)));
   typedef short Shorts __attribute__((vector_size(32)));
   typedef int Ints __attribute__((vector_size(32)));
@@ -110,6 +114,7 @@ struct Codes {
 
 constexpr int micro_rows = 2;
 struct Codes {
+  static constexpr bool fetches_ahead = false;  // bound by instructions
   typedef int Sums __attribute__((vector_size(64)));
   signed char bytes[group];
 
@@ -147,6 +152,17 @@ struct Codes {
 
 #endif
 
+// Groups of a cache line of codes.
+constexpr int line_groups = 64 / group_bytes;
+
+// How far ahead codes are fetched, of rows that are `pitch` bytes apart: the next rows, which the
+// processor does not foresee, as long as they are near.
+template <int WeightRows>
+__device__ __forceinline__ i64 bytes_ahead(i64 pitch) {
+  constexpr i64 most = 4096;
+  return pitch < most ? WeightRows * pitch : most;
+}
+
 // The dots of Rows rows of q and WeightRows rows of weights.
 template <int Rows, int WeightRows>
 __device__ __attribute__((noinline)) void few_dots(const signed char* q, i64 depth,
@@ -155,8 +171,13 @@ __device__ __attribute__((noinline)) void few_dots(const signed char* q, i64 dep
   Codes::Sums sums[Rows][WeightRows] = {};
   const unsigned char* row[WeightRows];
   for (int j = 0; j < WeightRows; ++j) row[j] = weights[j];
+  const i64 ahead = bytes_ahead<WeightRows>(depth / fields);
   for (i64 g = 0; g < depth / group; ++g) {
     Codes codes[WeightRows];
+    if (Codes::fetches_ahead && g % line_groups == 0) {
+#pragma GCC unroll 4
+      for (int j = 0; j < WeightRows; ++j) __builtin_prefetch(row[j] + g * group_bytes + ahead);
+    }
 #pragma GCC unroll 4
     for (int j = 0; j < WeightRows; ++j) codes[j] = Codes::unpack(row[j] + g * group_bytes);
 #pragma GCC unroll 4
@@ -172,6 +193,110 @@ __device__ __attribute__((noinline)) void few_dots(const signed char* q, i64 dep
     for (int j = 0; j < WeightRows; ++j) dots[r][j] = Codes::total(sums[r][j]);
   }
 }
+
+#if defined(__AVX512VNNI__)
+
+// Rows of q, fewer than micro_rows, in the order in which a vector of codes has its fields: of four
+// groups the elements of each field. So codes need no shift: those of a field are multiplied where
+// they are, by which their sum is a multiple of a power of 4.
+struct LoneRows {
+  static constexpr i64 most = 32768;  // elements of a row at once
+  alignas(64) signed char rows[micro_rows - 1][most];
+
+  // Stays in the cache from one block of a thread to the next.
+  static __device__ LoneRows& own() {
+    static thread_local LoneRows memory;
+    return memory;
+  }
+  __device__ __forceinline__ void arrange(int row, const signed char* q, i64 groups) {
+    for (i64 g = 0; g < groups; ++g) {
+      signed char* const to = rows[row] + g / line_groups * line_groups * group;
+      for (int field = 0; field < fields; ++field) {
+        __builtin_memcpy(to + (field * line_groups + g % line_groups) * group_bytes,
+                         q + g * group + field * group_bytes, group_bytes);
+      }
+    }
+  }
+};
+
+// Adds the dots of a row of q in that order. Rows of weights are `pitch` bytes apart.
+template <int WeightRows>
+__device__ __attribute__((noinline)) void lone_dots(const signed char* q, i64 groups, i64 pitch,
+                                                    const unsigned char* const* weights,
+                                                    int* dots) {
+  Codes::Sums sums[WeightRows][fields] = {};
+  const unsigned char* row[WeightRows];
+  for (int j = 0; j < WeightRows; ++j) row[j] = weights[j];
+  const auto add = [&](const signed char* part, const auto& line_of) {
+    Codes own[fields];
+#pragma GCC unroll 4
+    for (int field = 0; field < fields; ++field) own[field] = Codes::read(part + field * group);
+#pragma GCC unroll 4
+    for (int j = 0; j < WeightRows; ++j) {
+      const Codes::Words line = line_of(j);
+#pragma GCC unroll 4
+      for (int field = 0; field < fields; ++field) {
+        const Codes codes{line & (Codes::Words{} + (lowest_fields << field * field_bits))};
+        sums[j][field] = Codes::add(sums[j][field], codes, own[field]);
+      }
+    }
+  };
+  const i64 ahead = bytes_ahead<WeightRows>(pitch);
+  i64 g = 0;
+  for (; g + line_groups <= groups; g += line_groups) {
+    add(q + g * group, [&](int j) {
+      const unsigned char* const from = row[j] + g * group_bytes;
+      __builtin_prefetch(from + ahead);
+      return Codes::read(from).bytes;
+    });
+  }
+  if (g < groups) {
+    add(q + g * group, [&](int j) {
+      // Codes 0 beyond the last group.
+      unsigned char line[sizeof(Codes)] = {};
+      __builtin_memcpy(line, row[j] + g * group_bytes, (groups - g) * group_bytes);
+      return Codes::read(line).bytes;
+    });
+  }
+#pragma GCC unroll 4
+  for (int j = 0; j < WeightRows; ++j) {
+    auto sum = sums[j][0];
+    for (int field = 1; field < fields; ++field) sum += sums[j][field] >> field * field_bits;
+    dots[j] += Codes::total(sum);
+  }
+}
+
+// The dots of `rows` rows of q, fewer than micro_rows. Their order is prepared unless it is that of
+// the last call.
+template <int WeightRows>
+__device__ __forceinline__ void rest_dots(const signed char* q, i64 depth, int rows, bool is_first,
+                                          const unsigned char* const* weights,
+                                          int (*dots)[WeightRows]) {
+  LoneRows& memory = LoneRows::own();
+  for (int r = 0; r < rows; ++r) {
+    for (int j = 0; j < WeightRows; ++j) dots[r][j] = 0;
+    for (i64 k = 0; k < depth; k += LoneRows::most) {
+      const i64 groups = (depth - k < LoneRows::most ? depth - k : LoneRows::most) / group;
+      const unsigned char* part[WeightRows];
+      for (int j = 0; j < WeightRows; ++j) part[j] = weights[j] + k / fields;
+      if (is_first || depth > LoneRows::most) memory.arrange(r, q + r * depth + k, groups);
+      lone_dots<WeightRows>(memory.rows[r], groups, depth / fields, part, dots[r]);
+    }
+  }
+}
+
+#else
+
+template <int WeightRows>
+__device__ __forceinline__ void rest_dots(const signed char* q, i64 depth, int rows, bool,
+                                          const unsigned char* const* weights,
+                                          int (*dots)[WeightRows]) {
+  for (int r = 0; r < rows; ++r) {
+    few_dots<1, WeightRows>(q + r * depth, depth, weights, dots + r);
+  }
+}
+
+#endif
 
 // Fewer than ManyRows rows of q, and rows of weights from `begin` to `end`.
 template <int ManyRows, int WeightRows, typename Finish>
@@ -193,13 +318,13 @@ __device__ __forceinline__ void few_rows(const TernaryProduct& p, i64 top, int r
     const unsigned char* weights[WeightRows];
     for (int j = 0; j < WeightRows; ++j) {
       const i64 row = n + j < end ? n + j : end - 1;
-      weights[j] = p.codes + row * p.depth / group * group_bytes;
+      weights[j] = p.codes + row * p.depth / fields;
     }
     int r = 0;
     for (; r + micro_rows <= rows; r += micro_rows) {
       few_dots<micro_rows, WeightRows>(q + r * p.depth, p.depth, weights, dots + r);
     }
-    for (; r < rows; ++r) few_dots<1, WeightRows>(q + r * p.depth, p.depth, weights, dots + r);
+    rest_dots<WeightRows>(q + r * p.depth, p.depth, rows - r, n == begin, weights, dots + r);
     for (r = 0; r < rows; ++r) {
       for (int j = 0; j < WeightRows && n + j < end; ++j) {
         finish(top + r, n + j, dots[r][j] - row_sums[r]);
@@ -232,8 +357,8 @@ __device__ __attribute__((noinline)) void unpack_panel(const unsigned char* code
   }
 }
 
-// Rows of q from `top` on, and of weights from `begin` to `end`. Panels are worth it from ManyRows rows
-// of q on; WeightRows rows of weights are multiplied together by fewer.
+// Rows of q from `top` on, and of weights from `begin` to `end`. Panels are worth it from ManyRows
+// rows of q on; WeightRows rows of weights are multiplied together by fewer.
 template <int ManyRows, int WeightRows, typename Finish>
 __device__ __forceinline__ void ternary_tile(const TernaryProduct& p, i64 top, i64 row_step,
                                              i64 begin, i64 end, const Finish& finish) {

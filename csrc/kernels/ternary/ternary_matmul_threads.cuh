@@ -1,11 +1,11 @@
 /*
  * ternary_matmul_threads.cuh — ternary_matmul.cuh with CUDA threads, by dp4a.
  *
- * Mapping: a block keeps up to four rows of q in shared memory, and takes rows of weights in turn: a
- * warp has four of them at a time, and a lane every 32nd group of each. With one or two rows, eight
- * loads of 16 bytes are under way before the first is used. 16 elements of q for a field of the codes
- * lie beside those of the next group, so lanes read neighbours. Where the rows do not fit in shared
- * memory, they come in parts along k, again for each 32 rows of weights.
+ * Mapping: a block keeps up to four rows of q in shared memory, and takes rows of weights in turn:
+ * a warp has four of them at a time, and a lane every 32nd group of each. With one or two rows,
+ * eight loads of 16 bytes are under way before the first is used. 16 elements of q for a field of
+ * the codes lie beside those of the next group, so lanes read neighbours. Where the rows do not fit
+ * in shared memory, they come in parts along k, again for each 32 rows of weights.
  * Bytes: codes once for four rows of q. q once for each block, from the second-level cache.
  * Numerics: exact, so the result does not depend on the number of blocks.
  */
@@ -21,8 +21,8 @@ namespace gridstride::tensor::ternary_matmul {
 [[maybe_unused]] constexpr int warps = GS_TERNARY_WARPS;
 [[maybe_unused]] constexpr int block_threads = warp_lanes * warps;
 [[maybe_unused]] constexpr int warp_weights = GS_TERNARY_WARP_WEIGHTS;  // rows
-// Groups of a row of weights that a lane loads before it multiplies. With many rows of q, multiplications
-// take so long that half of the loads hide.
+// Groups of a row of weights that a lane loads before it multiplies. With many rows of q,
+// multiplications take so long that half of the loads hide.
 template <int Rows>
 constexpr int groups_ahead = Rows > 2 ? 1 : 2;
 
@@ -67,8 +67,8 @@ struct PartOfRows {
   }
 };
 
-// Fields of codes that are multiplied without a shift: even ones as they are, odd ones as four times
-// the code, each with a sum of its own. The sums of many rows have no registers for that.
+// Fields of codes that are multiplied without a shift: even ones as they are, odd ones as four
+// times the code, each with a sum of its own. The sums of many rows have no registers for that.
 template <int Rows>
 constexpr int fields_at_once = Rows > 2 ? 1 : 2;
 
@@ -76,8 +76,8 @@ constexpr int fields_at_once = Rows > 2 ? 1 : 2;
 template <int Rows>
 using WarpDots = int[Rows][warp_weights][fields_at_once<Rows>];
 
-// Groups from `first` on, one for each lane, which are all there unless is_last. Each lane's codes begin
-// at its own group.
+// Groups from `first` on, one for each lane, which are all there unless is_last. Each lane's codes
+// begin at its own group.
 template <bool is_last, int Rows>
 __device__ __forceinline__ void add_groups(const PartOfRows<Rows>& part, int first, int count,
                                            const uint4* const (&codes)[warp_weights],
@@ -123,8 +123,8 @@ __device__ __forceinline__ void add_groups(const PartOfRows<Rows>& part, int fir
   }
 }
 
-// Up to Rows rows of q from `top` on, of which `part_groups` groups fit in shared memory. The blocks
-// with these rows are `blocks`, of which this is number `block`.
+// Up to Rows rows of q from `top` on, of which `part_groups` groups fit in shared memory. The
+// blocks with these rows are `blocks`, of which this is number `block`.
 template <int Rows, typename Finish>
 __device__ __forceinline__ void rows_dp4a(const TernaryProduct& p, i64 top, int block, int blocks,
                                           int part_groups, const Finish& finish) {

@@ -2,17 +2,17 @@
  * ternary_mma.cuh — products of 8-bit integers and packed ternary weights on tensor cores.
  *
  * Problem: that of ternary_matmul.cuh, from some rows of q on.
- * Mapping: an instruction has 16 rows of q and 8 rows of weights. A block has 16 * high rows of q. Of
- * its warps, k_warps share the depth, and the others have 8 * wide rows of weights each. Only q goes
- * through shared memory, so there are no barriers but those of its parts. The elements along k that
- * an instruction multiplies are in any order, as long as both operands have the same: a lane loads
- * the 16 bytes of a whole group of 64 weights from memory to registers, and takes from q the elements
- * that belong to them. q lies in shared memory in this order, as the registers of an instruction for
- * each lane, so that a warp reads 512 bytes at once. The first loads of codes begin before those of
- * q. Sums of warps that share the depth are added in shared memory. Neighbouring blocks compute
- * squares of the result.
- * Bytes: codes once for each block's rows of q, q once for each block's rows of weights, mostly from
- * the second-level cache.
+ * Mapping: an instruction has 16 rows of q and 8 rows of weights. A block has 16 * high rows of q.
+ * Of its warps, k_warps share the depth, and the others have 8 * wide rows of weights each. Only q
+ * goes through shared memory, so there are no barriers but those of its parts. The elements along k
+ * that an instruction multiplies are in any order, as long as both operands have the same: a lane
+ * loads the 16 bytes of a whole group of 64 weights from memory to registers, and takes from q the
+ * elements that belong to them. q lies in shared memory in this order, as the registers of an
+ * instruction for each lane, so that a warp reads 512 bytes at once. The first loads of codes begin
+ * before those of q. Sums of warps that share the depth are added in shared memory. Neighbouring
+ * blocks compute squares of the result.
+ * Bytes: codes once for each block's rows of q, q once for each block's rows of weights, mostly
+ * from the second-level cache.
  * Numerics: exact, for rows of fewer than 2^18 elements.
  */
 #pragma once
@@ -43,7 +43,8 @@ struct RowsMemory {
     return (own_chunk * chunk_lines + (field * high + step) * 2) * 32 + (lane ^ 2 * field);
   }
 
-  // Copies chunks from k on; beyond the last row and the depth are zeros. A warp copies pairs of rows.
+  // Copies chunks from k on; beyond the last row and the depth are zeros. A warp copies pairs of
+  // rows.
   __device__ __forceinline__ void fill(const TernaryProduct& p, int top, int k, int chunks) const {
     constexpr int together = is_many<high> ? 2 : 4;
     const int lane = static_cast<int>(threadIdx.x) % 32;

@@ -2,11 +2,11 @@
  * ternary_weights.cuh — packed ternary weights as 8-bit integers for tensor cores.
  *
  * Problem: a word has four weights in each of four fields of 2 bits, as codes 0, 1 and 2.
- * Mapping: all codes of a word become two's complement fields at once. A field at the top of its byte,
- * with zeros below, is the weight times weight_unit with its sign: a shift and a mask, where a code
- * would also need a subtraction in each byte.
- * Numerics: sums are multiples of weight_unit, and exact as long as 128 * weight_unit * depth fits in
- * 31 bits: for fewer than 2^18 weights.
+ * Mapping: all codes of a word become two's complement fields at once. A field at the top of its
+ * byte, with zeros below, is the weight times weight_unit with its sign: a shift and a mask, where
+ * a code would also need a subtraction in each byte.
+ * Numerics: sums are multiples of weight_unit, and exact as long as 128 * weight_unit * depth fits
+ * in 31 bits: for fewer than 2^18 weights.
  */
 #pragma once
 

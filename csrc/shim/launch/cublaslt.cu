@@ -1,6 +1,9 @@
 // cuBLASLt, NVIDIA's library of matrix products: opened on request from a path of the caller's, and
-// never closed. Descriptors live as long as a call, and algorithms are the caller's to keep.
+// never closed. Descriptors of a product are made once, and algorithms are the caller's to keep.
+#include "shim/launch/cublaslt.h"
+
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <mutex>
 #include <string>
@@ -8,6 +11,7 @@
 
 #include "shim/call.h"
 #include "shim/device/device.h"
+#include "shim/handle_table.h"
 #include "shim/open_library.h"
 #include "shim/stream/stream.h"
 
@@ -176,6 +180,12 @@ class Slots {
   const volatile double* slots_;
 };
 
+std::array<double, GS_CUBLASLT_PRODUCT_SLOTS> copied_numbers(const Slots& slots) {
+  std::array<double, GS_CUBLASLT_PRODUCT_SLOTS> numbers = {};
+  for (int slot = 0; slot < GS_CUBLASLT_PRODUCT_SLOTS; slot++) numbers[slot] = slots.number(slot);
+  return numbers;
+}
+
 constexpr int first_matrix = 10;
 constexpr int matrix_slots = 6;
 constexpr int matrices = 4;
@@ -183,8 +193,14 @@ static_assert(first_matrix + matrices * matrix_slots == GS_CUBLASLT_PRODUCT_SLOT
 
 class Product {
  public:
-  Product(const CublasLt& lt, const Slots& slots)
-      : lt_(lt), operation_(lt.cublasLtMatmulDescDestroy), slots_(slots) {
+  Product(const CublasLt& lt, int device, LtHandle handle, const Slots& given)
+      : lt_(lt),
+        device_(device),
+        handle_(handle),
+        operation_(lt.cublasLtMatmulDescDestroy),
+        numbers_(copied_numbers(given)),
+        slots_(numbers_.data()) {
+    const Slots& slots = slots_;
     scale_type_ = slots.small(1);
     GS_CUBLASLT_CALL(lt, cublasLtMatmulDescCreate, &operation_.pointer, slots.small(0),
                      scale_type_);
@@ -201,7 +217,9 @@ class Product {
   Product& operator=(const Product&) = delete;
 
   // Writes at most as many results as requested; none if cuBLASLt does not support the product.
-  int propose(LtHandle handle, LtHeuristicResult* results, int requested) {
+  int propose(LtHeuristicResult* results, int requested) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    make_current(device_);
     // An address is examined for its alignment only.
     set_bias(slots_.address(6));
     Descriptor<LtPreference> preference(lt_.cublasLtMatmulPreferenceDestroy);
@@ -220,24 +238,27 @@ class Product {
     int count = 0;
     const int32_t status = attempt(CallKind::cublasLtMatmulAlgoGetHeuristic, [&] {
       return lt_.cublasLtMatmulAlgoGetHeuristic(
-          handle, operation_.pointer, layouts_[0].pointer, layouts_[1].pointer, layouts_[2].pointer,
-          layouts_[3].pointer, preference.pointer, requested, results, &count);
+          handle_, operation_.pointer, layouts_[0].pointer, layouts_[1].pointer,
+          layouts_[2].pointer, layouts_[3].pointer, preference.pointer, requested, results, &count);
     });
     if (status == GS_ERROR_CUBLASLT(CUBLAS_STATUS_NOT_SUPPORTED)) return 0;
     if (status != 0) fail_call(CallKind::cublasLtMatmulAlgoGetHeuristic, status);
     return std::min(count, requested);
   }
 
-  void enqueue(LtHandle handle, const LtAlgorithm& algorithm, const Slots& operands,
-               cudaStream_t stream) {
+  void enqueue(const LtAlgorithm& algorithm, const Slots& operands, int32_t stream) {
+    const StreamUse used = use_stream(stream, device_);
+    // The address of the bias is a part of the descriptor.
+    const std::lock_guard<std::mutex> lock(mutex_);
+    make_current(device_);
     set_bias(operands.address(4));
     const Factor alpha = factor(operands.number(5));
     const Factor beta = factor(operands.number(6));
-    GS_CUBLASLT_CALL(lt_, cublasLtMatmul, handle, operation_.pointer, &alpha, operands.address(0),
+    GS_CUBLASLT_CALL(lt_, cublasLtMatmul, handle_, operation_.pointer, &alpha, operands.address(0),
                      layouts_[0].pointer, operands.address(1), layouts_[1].pointer, &beta,
                      operands.address(2), layouts_[2].pointer, operands.address(3),
                      layouts_[3].pointer, &algorithm, operands.address(7),
-                     static_cast<size_t>(operands.integer(8)), stream);
+                     static_cast<size_t>(operands.integer(8)), used->stream);
   }
 
  private:
@@ -285,6 +306,9 @@ class Product {
   }
 
   const CublasLt& lt_;
+  const int device_;
+  const LtHandle handle_;
+  std::mutex mutex_;
   Descriptor<LtOperation> operation_;
   Descriptor<LtLayout> layouts_[matrices] = {
       Descriptor<LtLayout>(lt_.cublasLtMatrixLayoutDestroy),
@@ -292,12 +316,25 @@ class Product {
       Descriptor<LtLayout>(lt_.cublasLtMatrixLayoutDestroy),
       Descriptor<LtLayout>(lt_.cublasLtMatrixLayoutDestroy),
   };
+  const std::array<double, GS_CUBLASLT_PRODUCT_SLOTS> numbers_;
   const Slots slots_;
   int32_t scale_type_ = 0;
   bool has_bias_ = false;
 };
 
+struct HeldProduct {
+  Product* product = nullptr;
+
+  void end() const { delete product; }
+};
+
+HandleTable<HeldProduct> products;
+
 }  // namespace
+
+void destroy_products(int32_t isolate) {
+  for (const int32_t handle : products.handles_of(isolate)) gs_cublaslt_destroy(handle);
+}
 
 }  // namespace gridstride
 
@@ -320,17 +357,25 @@ int32_t gs_cublaslt_open(const char* library, char* text, int32_t capacity, doub
   });
 }
 
-int32_t gs_cublaslt_algorithms(int32_t device, const double* product, void* algorithms,
-                               int32_t capacity, double* result) {
+int32_t gs_cublaslt_prepare(int32_t device, const double* product, double* result) {
   return guarded([&] {
-    require(algorithms != nullptr && result != nullptr, GS_ERROR_ARGUMENT);
-    require(capacity > 0 && capacity <= GS_CUBLASLT_ALGORITHMS, GS_ERROR_ARGUMENT);
+    require(result != nullptr, GS_ERROR_ARGUMENT);
     const Slots slots(product);
     const CublasLt& lt = cublaslt_library();
     make_current(device);
-    const LtHandle handle = handle_of(lt, device);
+    HandleTable<HeldProduct>::Reservation made = products.reserve();
+    made->product = new Product(lt, device, handle_of(lt, device), slots);
+    result[0] = made.publish();
+  });
+}
+
+int32_t gs_cublaslt_algorithms(int32_t product, void* algorithms, int32_t capacity,
+                               double* result) {
+  return guarded([&] {
+    require(algorithms != nullptr && result != nullptr, GS_ERROR_ARGUMENT);
+    require(capacity > 0 && capacity <= GS_CUBLASLT_ALGORITHMS, GS_ERROR_ARGUMENT);
     LtHeuristicResult results[GS_CUBLASLT_ALGORITHMS] = {};
-    const int count = Product(lt, slots).propose(handle, results, capacity);
+    const int count = products.use(product)->product->propose(results, capacity);
     int written = 0;
     for (int index = 0; index < count; index++) {
       if (results[index].state != LtStatus::success) continue;
@@ -342,17 +387,18 @@ int32_t gs_cublaslt_algorithms(int32_t device, const double* product, void* algo
   });
 }
 
-int32_t gs_cublaslt_matmul(int32_t device, int32_t stream, const double* product,
-                           const void* algorithm, const double* operands) {
+int32_t gs_cublaslt_matmul(int32_t product, int32_t stream, const void* algorithm,
+                           const double* operands) {
   return guarded([&] {
     require(algorithm != nullptr, GS_ERROR_ARGUMENT);
-    const Slots slots(product);
     const Slots given(operands);
-    const CublasLt& lt = cublaslt_library();
-    const StreamUse used = use_stream(stream, device);
-    make_current(device);
+    const auto use = products.use(product);
     LtAlgorithm copied = {};
     std::memcpy(&copied, algorithm, sizeof(copied));
-    Product(lt, slots).enqueue(handle_of(lt, device), copied, given, used->stream);
+    use->product->enqueue(copied, given, stream);
   });
+}
+
+int32_t gs_cublaslt_destroy(int32_t product) {
+  return guarded([&] { products.destroy(product); });
 }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { call, callStatus, check } from "../check.ts";
+import { call, callStatus, check, type FailureContext, statusError } from "../check.ts";
 import type { NativeLibrary } from "../library.ts";
 
 /** `GS_ERROR_UNSUPPORTED` and `GS_ERROR_NOT_FOUND`. */
@@ -128,13 +128,33 @@ export interface CublasLtAlgorithm {
 }
 
 /**
+ * Makes the descriptors of a product.
+ *
+ * @param slots The numbers of the product, by {@linkcode productSlots}.
+ * @returns Their handle, for {@linkcode destroyProduct}.
+ */
+export function prepareProduct(
+  library: NativeLibrary,
+  device: number,
+  slots: Float64Array<ArrayBuffer>,
+): number {
+  const context = { action: "describe a product to cuBLASLt", device };
+  return call(library, "gs_cublaslt_prepare", context, device, slots)[0]!;
+}
+
+/** Destroys the descriptors of a product. */
+export function destroyProduct(library: NativeLibrary, product: number): void {
+  call(library, "gs_cublaslt_destroy", { action: "forget a product of cuBLASLt" }, product);
+}
+
+/**
  * The algorithms that cuBLASLt proposes for a product, the best first; none if it does not support
  * the product.
  */
 export function cublasLtAlgorithms(
   library: NativeLibrary,
   device: number,
-  slots: Float64Array<ArrayBuffer>,
+  product: number,
 ): CublasLtAlgorithm[] {
   const context = { action: "choose an algorithm of cuBLASLt", device };
   const bytes = new Uint8Array(ALGORITHMS * ALGORITHM_BYTES);
@@ -142,8 +162,7 @@ export function cublasLtAlgorithms(
     library,
     "gs_cublaslt_algorithms",
     context,
-    device,
-    slots,
+    product,
     bytes,
     ALGORITHMS,
   );
@@ -156,19 +175,21 @@ export function cublasLtAlgorithms(
 /**
  * Enqueues a product.
  *
+ * @param place The action and the device, for errors.
+ * @param product The handle of its descriptors.
  * @param stream The handle of a stream of the device.
  * @param operands The addresses of A, B, C, D and the bias, alpha, beta, the address of the workspace
  * and its bytes.
  */
 export function cublasLtMatmul(
   library: NativeLibrary,
-  device: number,
+  place: FailureContext,
+  product: number,
   stream: number,
-  slots: Float64Array<ArrayBuffer>,
-  algorithm: CublasLtAlgorithm,
+  { bytes }: CublasLtAlgorithm,
   operands: Float64Array<ArrayBuffer>,
-  action: string,
 ): void {
-  const context = { action, device };
-  call(library, "gs_cublaslt_matmul", context, device, stream, slots, algorithm.bytes, operands);
+  // Handles are integers of 32 bits: nothing is left to check.
+  const status = library.symbols.gs_cublaslt_matmul(product, stream, bytes, operands);
+  if (status !== 0) throw statusError(library, status, place);
 }

@@ -35,7 +35,20 @@ const CONSTANTS = {
   GS_ROW_THREADS: ROW_THREADS,
 } as const;
 /** Keys are split if there are fewer blocks, and a part has at least so many keys. */
-const SPLIT = { block: { blocks: 64, keys: 512 }, threads: { blocks: 256, keys: 256 } } as const;
+const SPLIT = {
+  block: { blocks: 64, keys: 512 },
+  threads: { blocks: 264, keys: 256 },
+  // Reads are in flight in four blocks of each multiprocessor, and four others follow.
+  decode: { blocks: 1056, keys: 256 },
+} as const;
+/**
+ * The most rows that CUDA threads multiply as they read keys: of all, and of those that tensor cores
+ * take. More of these cost more instructions than the read leaves time for.
+ */
+const DECODE_ROWS = 8;
+const DECODE_MMA_ROWS = 4;
+/** The bytes of a read. */
+const CHUNK_BYTES = 16;
 /** A distance beyond all keys. */
 const FAR = 2 ** 40;
 
@@ -86,6 +99,15 @@ function bitsOf(value: number): number {
   return new Uint32Array(Float32Array.of(value).buffer)[0]!;
 }
 
+/**
+ * The factor and the shift that divide integers below 2^31 by the positions of a page (Granlund and
+ * Montgomery, "Division by invariant integers using multiplication", 1994).
+ */
+function pageDivision(page: number) {
+  const bits = Math.ceil(Math.log2(page));
+  return { page_factor: Math.ceil(2 ** (31 + bits) / page), page_shift: 31 + bits };
+}
+
 /** Named numbers and the lines that assign them to members of `a`. */
 function membersOf(values: Readonly<Record<string, number | readonly number[]>>) {
   const numbers: Record<string, number> = {};
@@ -131,15 +153,31 @@ function againstMma({ q, k, v }: AttentionPlan): string | undefined {
   if (capability(own) < capability(MMA_CAPABILITY)) {
     return `it needs compute capability ${MMA_CAPABILITY}, and ${context.label} has ${own}`;
   }
-  const isPlaced = [q, k, v].every((tensor) => {
-    const size = bytesPerElement(tensor.dtype);
-    const places = [storageOf(tensor).buffer.address / size + tensor.offset];
-    tensor.strides.slice(0, -1).forEach((stride, axis) => {
-      if (tensor.shape[axis]! > 1) places.push(stride);
-    });
-    return places.every((place) => place * size % 16 === 0);
+  return [q, k, v].every(isPlaced)
+    ? undefined
+    : "rows of q, k and v must begin at multiples of 16 bytes";
+}
+
+/** Whether the rows of a tensor begin at multiples of 16 bytes. */
+function isPlaced(tensor: Tensor): boolean {
+  const size = bytesPerElement(tensor.dtype);
+  const places = [storageOf(tensor).buffer.address / size + tensor.offset];
+  tensor.strides.slice(0, -1).forEach((stride, axis) => {
+    if (tensor.shape[axis]! > 1) places.push(stride);
   });
-  return isPlaced ? undefined : "rows of q, k and v must begin at multiples of 16 bytes";
+  return places.every((place) => place * size % CHUNK_BYTES === 0);
+}
+
+/** The rows of queries that share a head of keys. */
+const rowsOf = ({ q, k, queries }: AttentionPlan) => queries * q.shape[1]! / k.shape[1]!;
+
+/** Whether a call has few rows, which CUDA threads multiply as they read the keys. */
+function isDecode(call: AttentionPlan): boolean {
+  const { q, k, v } = call;
+  return storageOf(q).work.form === "threads" && rowsOf(call) <= DECODE_ROWS &&
+    [k, v].every((it) =>
+      isPlaced(it) && it.shape[3]! * bytesPerElement(it.dtype) % CHUNK_BYTES === 0
+    );
 }
 
 /** The kernel of a call, and the reason for it. */
@@ -150,13 +188,18 @@ export function chooseAttention(
   const others = storageOf(q).work.form === "block" ? "loops" : "simt";
   const reasons = {
     mma: `tensor cores multiply ${q.dtype}`,
-    simt: "CUDA threads multiply tiles in shared memory",
+    simt: isDecode(call)
+      ? "CUDA threads multiply few rows of queries as they read the keys"
+      : "CUDA threads multiply tiles in shared memory",
     loops: q.dtype === "bfloat16"
       ? "the host device runs vectorised loops, in tile registers (AMX) if the processor has them"
       : "the host device runs vectorised loops",
   };
   const against = againstMma(call);
   if (variant === undefined) {
+    if (isDecode(call) && (against !== undefined || rowsOf(call) <= DECODE_MMA_ROWS)) {
+      return { variant: "simt", reason: reasons.simt };
+    }
     const isImitated = against === undefined && q.context.library.kind === "host";
     const reason = isImitated
       ? "the host device imitates tensor cores, which takes longer"
@@ -177,18 +220,35 @@ export function chooseAttention(
 
 /** The kernel with its parameters, the rows of a tile, and the threads and memory of a block. */
 function kernelFor(call: AttentionPlan) {
-  const { q, k, v, source, queries } = call;
-  const valueSize = v.shape[3]!;
-  const rows = queries * q.shape[1]! / k.shape[1]!;
+  const { v, source } = call;
+  const rows = rowsOf(call);
   const { variant } = chooseAttention(call);
   if (variant === "mma") return tensorCoreKernel(call, rows);
+  if (variant === "simt" && isDecode(call)) return decodeKernel(call, rows);
   const tileRows = rows <= FEW_ROWS ? FEW_ROWS : TILE_ROWS;
-  const [columns, block] = variant === "loops" ? [0, 1] : [columnsOf(valueSize), THREADS];
+  const [columns, block] = variant === "loops" ? [0, 1] : [columnsOf(v.shape[3]!), THREADS];
   return {
     template: templates.attention,
     name: `attention::attention<attention::Keys::${source}, ${tileRows}, ${columns}>`,
     tileRows,
     block,
+    sharedMemory: 0,
+    definitions: "",
+  };
+}
+
+/** The smallest power of two that is not less. */
+const powerOfTwo = (value: number) => 2 ** Math.ceil(Math.log2(value));
+
+/** The kernel for few rows. */
+function decodeKernel({ k, v, source }: AttentionPlan, rows: number) {
+  const tileRows = powerOfTwo(Math.max(1, rows));
+  const parameters = [tileRows, k.shape[3], v.shape[3]].join(", ");
+  return {
+    template: templates.attention,
+    name: `attention::attention_decode<attention::Keys::${source}, ${parameters}>`,
+    tileRows,
+    block: THREADS,
     sharedMemory: 0,
     definitions: "",
   };
@@ -235,14 +295,13 @@ function tensorCoreKernel(call: AttentionPlan, rows: number) {
 
 /** The tiles of queries, the parts of the keys, and the launch. */
 export function planAttention(call: AttentionPlan) {
-  const { source, q, k, batches, queries, keys } = call;
+  const { source, k, batches, keys } = call;
   const heads = k.shape[1]!;
-  const group = q.shape[1]! / heads;
   const kernel = kernelFor(call);
-  const { tileRows } = kernel;
-  const tiles = Math.ceil(queries * group / tileRows);
+  const tiles = Math.ceil(rowsOf(call) / kernel.tileRows);
   const jobs = batches * heads * tiles;
-  const split = SPLIT[storageOf(q).work.form];
+  const { form } = storageOf(k).work;
+  const split = SPLIT[form === "threads" && rowsOf(call) <= FEW_ROWS ? "decode" : form];
   const wanted = source === "ragged" || jobs === 0
     ? 1
     : Math.min(Math.ceil(split.blocks / jobs), Math.floor(keys / split.keys));
@@ -300,6 +359,7 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
     parts,
     part_keys: source === "ragged" ? Math.max(partKeys, keys) : partKeys,
     page: places?.page ?? 1,
+    ...pageDivision(places?.page ?? 1),
     width: places?.width ?? 0,
     // Scores are in units of log2 without a mask.
     scale: bitsOf(mask === undefined ? call.scale * Math.LOG2E : call.scale),
@@ -347,5 +407,8 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
         sums === undefined ? "nullptr" : "sums"
       });`,
     size: sizeOf(shape),
+    ...(storageOf(out).work.form === "threads"
+      ? { grid: { grid: Math.ceil(sizeOf(shape) / THREADS), block: THREADS } }
+      : {}),
   }, stream);
 }

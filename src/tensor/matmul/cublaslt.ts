@@ -1,235 +1,58 @@
 /**
  * The variant of matrix products that cuBLASLt computes.
  *
- * cuBLASLt stores matrices by columns. A result by rows is that of the transposed product by columns.
- *
  * @module
  */
 
 import { CudaError } from "../../ffi/cuda_error.ts";
 import {
-  CUBLASLT,
   type CublasLtAlgorithm,
   cublasLtAlgorithms,
   cublasLtMatmul,
   type CublasLtMatrix,
-  type CublasLtProduct,
+  destroyProduct,
+  prepareProduct,
   productSlots,
 } from "../../ffi/cublaslt/native_cublaslt.ts";
 import { logger } from "../../ffi/logging.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
+import { HeldTimer } from "../../launch/kernel_timing.ts";
 import { DeviceBuffer, launchAddress } from "../../memory/device_buffer.ts";
-import { bytesPerElement, type DType } from "../../memory/dtype.ts";
-import { Event } from "../../stream/event.ts";
+import { bytesPerElement, type DType, DTYPES } from "../../memory/dtype.ts";
 import { isCapturing } from "../../stream/running_captures.ts";
-import type { PrecisionMode } from "../kit/precision.ts";
 import { orderOperands, writtenStorage } from "../kit/kernel_call.ts";
 import { storageOf, type Tensor } from "../tensor.ts";
+import { knownAlgorithm, rememberAlgorithm } from "./cublaslt_choices.ts";
+import { alignmentOf, type DescribedProduct, describeProduct } from "./cublaslt_product.ts";
 import { cublasLtOf } from "./cublaslt_search.ts";
-import { transposed } from "./own_variants.ts";
-import type { MatmulProblem, MatrixLayout } from "./problem.ts";
+import {
+  ACTIVATIONS,
+  type MatmulProblem,
+  type MatrixLayout,
+  type MatrixOperand,
+} from "./problem.ts";
 import type { MatmulVariant } from "./variants.ts";
 
 /** Bytes of workspace that an algorithm may take, as NVIDIA recommends for an H100. */
 const WORKSPACE_BYTES = 32 * 2 ** 20;
-/** The alignment in bytes that algorithms require at most. */
-const ALIGNMENT = 256;
-/** Products whose algorithms are remembered for a device. */
+/** Products that are remembered for a device. */
 const MAX_PLANS = 1024;
-/** Runs of an algorithm between two events, and such measurements. */
-const [RUNS, MEASUREMENTS] = [2, 2] as const;
+/** Runs of an algorithm between two events, of small products and of large ones. */
+const [RUNS, FEW_RUNS] = [10, 2] as const;
+/** Multiplications of a large product: 20 µs at 800 TFLOP/s. */
+const LARGE = 2 ** 33;
+/** Measurements of an algorithm. */
+const MEASUREMENTS = 2;
 /** An algorithm must be faster than one that cuBLASLt prefers by this factor. */
 const GAIN = 1.03;
 
-const TYPES: Partial<Record<DType, number>> = {
-  float64: CUBLASLT.CUDA_R_64F,
-  float32: CUBLASLT.CUDA_R_32F,
-  float16: CUBLASLT.CUDA_R_16F,
-  bfloat16: CUBLASLT.CUDA_R_16BF,
-  float8_e4m3: CUBLASLT.CUDA_R_8F_E4M3,
-  float8_e5m2: CUBLASLT.CUDA_R_8F_E5M2,
-  int8: CUBLASLT.CUDA_R_8I,
-  int32: CUBLASLT.CUDA_R_32I,
-};
-
-/** How products of an element type are computed. */
-interface Computation {
-  readonly scaleType: number;
-  /** The compute types by the precisions that it has. */
-  readonly modes: Partial<Record<PrecisionMode, number>>;
-  readonly results: readonly DType[];
-  /** Whether both matrices must have the elements of a sum side by side. */
-  readonly isDotProduct?: true;
-  /** The type of the bias, if it is not that of the result. */
-  readonly bias?: Partial<Record<DType, DType>>;
-}
-
-const { CUBLAS_COMPUTE_32F: FP32 } = CUBLASLT;
-const FLOAT8: Computation = {
-  scaleType: CUBLASLT.CUDA_R_32F,
-  modes: { auto: FP32 },
-  results: ["bfloat16", "float16", "float32"],
-  isDotProduct: true,
-  bias: { float32: "bfloat16" },
-};
-
-/** By the type of the operands. TF32 has the fraction of float16, and more than that of bfloat16. */
-const COMPUTATIONS: Partial<Record<DType, Computation>> = {
-  float64: {
-    scaleType: CUBLASLT.CUDA_R_64F,
-    modes: { auto: CUBLASLT.CUBLAS_COMPUTE_64F },
-    results: ["float64"],
-  },
-  float32: {
-    scaleType: CUBLASLT.CUDA_R_32F,
-    // Its fast modes permit narrower operands, and round by rules of their own, if at all.
-    modes: { auto: FP32, fp32: FP32 },
-    results: ["float32"],
-  },
-  float16: {
-    scaleType: CUBLASLT.CUDA_R_32F,
-    modes: { auto: FP32, fp32: FP32, tf32: FP32, fp16: FP32 },
-    results: ["float16", "float32"],
-  },
-  bfloat16: {
-    scaleType: CUBLASLT.CUDA_R_32F,
-    modes: { auto: FP32, fp32: FP32, tf32: FP32, bf16: FP32 },
-    results: ["bfloat16", "float32"],
-  },
-  float8_e4m3: FLOAT8,
-  float8_e5m2: FLOAT8,
-  int8: {
-    scaleType: CUBLASLT.CUDA_R_32I,
-    modes: { auto: CUBLASLT.CUBLAS_COMPUTE_32I },
-    results: ["int32"],
-    isDotProduct: true,
-  },
-};
-
-/** Activations that cuBLASLt has. Its GELU is the approximation by tanh. */
-const EPILOGUES = {
-  relu: CUBLASLT.CUBLASLT_EPILOGUE_RELU,
-  geluTanh: CUBLASLT.CUBLASLT_EPILOGUE_GELU,
-} as const;
-
-/** The leading dimension of a matrix that is stored by columns; undefined if it is not. */
-function leadingOf(
-  { row, column }: Pick<MatrixLayout, "row" | "column">,
-  rows: number,
-  columns: number,
-): number | undefined {
-  if (rows > 1 && row !== 1) return undefined;
-  if (columns === 1) return rows;
-  return column >= rows ? column : undefined;
-}
-
-/** The alignment of an element's address in bytes, in memory that begins at an address. */
-function alignmentOf(base: number, { offset, dtype }: MatrixLayout): number {
-  const rest = (base + offset * bytesPerElement(dtype)) % ALIGNMENT;
-  return rest === 0 ? ALIGNMENT : rest & -rest;
-}
-
-/** A product as cuBLASLt takes it, whose result is by columns; or the reason why it does not. */
-function productOf(problem: MatmulProblem, resultBase: number): CublasLtProduct | string {
-  const { m, n, k, a, b, bias, residual, result, mode, batch, activation, scale } = problem;
-  const computation = COMPUTATIONS[a.dtype];
-  const isFloat8 = computation === FLOAT8;
-  const isPair = isFloat8
-    ? COMPUTATIONS[b.dtype] === FLOAT8 && [a, b].some(({ dtype }) => dtype === "float8_e4m3")
-    : a.dtype === b.dtype;
-  if (computation === undefined || !isPair) {
-    return `it has no products of ${a.dtype} and ${b.dtype}`;
-  }
-  const computeType = computation.modes[mode];
-  if (computeType === undefined) return `it has no precision ${mode} for ${a.dtype}`;
-  if (!computation.results.includes(result.dtype)) {
-    return `from ${a.dtype} it has results of ${computation.results.join(", ")}`;
-  }
-  if (k === 0) return "it adds up at least one product";
-  if (batch.length > 1) return "it has one dimension of batches";
-  const isInteger = a.dtype === "int8";
-  const epilogue = activation === undefined
-    ? 0
-    : EPILOGUES[activation as keyof typeof EPILOGUES] as number | undefined;
-  if (epilogue === undefined) return `it has no activation ${activation}`;
-  if (isInteger && (activation ?? bias ?? scale) !== undefined) {
-    return "it finishes integers without scale, bias and activation";
-  }
-  if (residual !== undefined && activation !== undefined) {
-    return "it adds a residual before the activation";
-  }
-  const leading = leadingOf(result, m, n);
-  if (leading === undefined) return "the result has gaps between its elements";
-  const [left, right] = ([[a, m, k, true], [b, k, n, false]] as const).map(
-    ([operand, rows, columns, prefers]) => {
-      const places = [false, true].map((isTransposed) => {
-        const view = { row: operand.column, column: operand.row };
-        const jump = isTransposed
-          ? leadingOf(view, columns, rows)
-          : leadingOf(operand, rows, columns);
-        return { isTransposed, jump };
-      });
-      const fitting = places.filter(({ jump }) => jump !== undefined);
-      const wanted = fitting.find(({ isTransposed }) => isTransposed === prefers);
-      return computation.isDotProduct ? wanted : fitting[0];
-    },
-  );
-  if (left === undefined || right === undefined) {
-    return computation.isDotProduct
-      ? `with ${a.dtype} it needs the elements of each sum side by side`
-      : "an operand has gaps between its elements, or repeats them";
-  }
-  const others = [a, b, result, residual].filter((it) => it !== undefined);
-  if (others.some((it) => it.batch.some((stride) => stride < 0))) return "a batch runs backwards";
-  const biasType = computation.bias?.[result.dtype] ?? result.dtype;
-  if (bias !== undefined) {
-    const isVector = (m === 1 || bias.row === 1) && (n === 1 || bias.column === 0) &&
-      bias.batch.every((stride) => stride === 0);
-    if (!isVector || bias.dtype !== biasType) {
-      return `it has a bias of one ${biasType} per column of the result`;
-    }
-  }
-  const residualLeading = residual === undefined ? leading : leadingOf(residual, m, n);
-  if (
-    residual !== undefined && (residualLeading === undefined || residual.dtype !== result.dtype)
-  ) {
-    return "it has a residual that is stored as the result is";
-  }
-  const matrix = (
-    layout: MatrixLayout,
-    base: number,
-    [rows, columns]: readonly [number, number],
-    jump: number,
-  ): CublasLtMatrix => ({
-    type: TYPES[layout.dtype]!,
-    rows,
-    columns,
-    leading: jump,
-    stride: layout.batch[0] ?? 0,
-    alignment: alignmentOf(base, layout),
-  });
-  const base = ({ tensor }: { tensor: Tensor }) => storageOf(tensor).buffer.address;
-  const d = matrix(result, resultBase, [m, n], leading);
-  return {
-    computeType,
-    scaleType: computation.scaleType,
-    transposeA: left.isTransposed,
-    transposeB: right.isTransposed,
-    epilogue: (epilogue | (bias === undefined ? 0 : CUBLASLT.CUBLASLT_EPILOGUE_BIAS)) ||
-      CUBLASLT.CUBLASLT_EPILOGUE_DEFAULT,
-    biasType: bias === undefined ? 0 : TYPES[biasType]!,
-    biasAlignment: bias === undefined ? 0 : alignmentOf(base(bias), bias),
-    products: batch[0] ?? 1,
-    a: matrix(a, base(a), left.isTransposed ? [k, m] : [m, k], left.jump!),
-    b: matrix(b, base(b), right.isTransposed ? [n, k] : [k, n], right.jump!),
-    c: residual === undefined ? d : matrix(residual, base(residual), [m, n], residualLeading!),
-    d,
-  };
-}
-
-/** The algorithms for products of a shape, and what is known of them. */
+/** A product, how it is computed, and what is known of its algorithms. */
 interface Plan {
-  readonly slots: Float64Array<ArrayBuffer>;
+  /** The numbers that tell it from other products. */
+  readonly numbers: Float64Array;
+  readonly description: DescribedProduct | undefined;
+  /** The handle of its descriptors. */
+  readonly handle: number;
   readonly algorithms: readonly CublasLtAlgorithm[];
   /** The reason why there are none. */
   readonly problem: string | undefined;
@@ -237,45 +60,136 @@ interface Plan {
   chosen: CublasLtAlgorithm | undefined;
 }
 
-const plans = new WeakMap<DeviceContext, Map<string, Plan>>();
+/** The plans of a device, by a hash of their numbers. */
+class Plans {
+  readonly #lists = new Map<number, Plan[]>();
+  readonly #context: DeviceContext;
+  #count = 0;
+
+  constructor(context: DeviceContext) {
+    this.#context = context;
+    context.onClose(() => this.clear());
+  }
+
+  find(hash: number, numbers: Float64Array, length: number): Plan | undefined {
+    search: for (const plan of this.#lists.get(hash) ?? []) {
+      if (plan.numbers.length !== length) continue;
+      for (let at = 0; at < length; at++) {
+        if (plan.numbers[at] !== numbers[at]) continue search;
+      }
+      return plan;
+    }
+    return undefined;
+  }
+
+  add(hash: number, plan: Plan): Plan {
+    if (this.#count === MAX_PLANS) this.clear();
+    this.#count++;
+    const list = this.#lists.get(hash);
+    if (list === undefined) this.#lists.set(hash, [plan]);
+    else list.push(plan);
+    return plan;
+  }
+
+  clear(): void {
+    for (const { handle } of [...this.#lists.values()].flat()) {
+      if (handle !== 0) destroyProduct(this.#context.library, handle);
+    }
+    this.#lists.clear();
+    this.#count = 0;
+  }
+}
+
+const plansOf = new WeakMap<DeviceContext, Plans>();
 
 /** Whether cuBLASLt failed, and not the device. */
 const isOfCublas = (error: unknown): error is CudaError =>
   error instanceof CudaError && error.code <= -2000;
 
-function planFor({ context }: MatmulProblem, product: CublasLtProduct): Plan {
-  const known = plans.get(context) ?? new Map<string, Plan>();
-  plans.set(context, known);
-  const slots = productSlots(product, WORKSPACE_BYTES);
-  const key = slots.join();
-  const found = known.get(key);
-  if (found !== undefined) return found;
-  let algorithms: readonly CublasLtAlgorithm[] = [];
-  let problem: string | undefined;
+const DTYPE_NUMBERS = Object.fromEntries(DTYPES.map((it, index) => [it, index])) as Record<
+  DType,
+  number
+>;
+const MODES: Record<MatmulProblem["mode"], number> = {
+  ...{ auto: 0, fp32: 1, tf32: 2, fp16: 3, bf16: 4, fp8: 5 },
+};
+/** Numbers of a product, which each call writes anew; more than any has. */
+const scratch = new Float64Array(128);
+
+/** The plan of a problem whose result is at an address, or at multiples of all alignments. */
+function planFor(problem: MatmulProblem, resultBase = 0): Plan {
+  const { m, n, k, batch, a, b, bias, residual, result, context } = problem;
+  const { activation, scale } = problem;
+  let length = 0;
+  scratch[length++] = m;
+  scratch[length++] = n;
+  scratch[length++] = k;
+  scratch[length++] = MODES[problem.mode];
+  scratch[length++] = activation === undefined ? -1 : ACTIVATIONS.indexOf(activation);
+  scratch[length++] = scale === undefined ? 0 : 1;
+  for (let axis = 0; axis < batch.length && axis < 2; axis++) scratch[length++] = batch[axis]!;
+  for (let index = 0; index < 5; index++) {
+    const layout = index === 0
+      ? a
+      : index === 1
+      ? b
+      : index === 2
+      ? result
+      : index === 3
+      ? bias
+      : residual;
+    if (layout === undefined) {
+      scratch[length++] = -1;
+      continue;
+    }
+    const base = index === 2
+      ? resultBase
+      : storageOf((layout as MatrixOperand).tensor).buffer.address;
+    scratch[length++] = DTYPE_NUMBERS[layout.dtype];
+    scratch[length++] = layout.row;
+    scratch[length++] = layout.column;
+    scratch[length++] = alignmentOf(base, layout);
+    for (let axis = 0; axis < batch.length && axis < 2; axis++) {
+      scratch[length++] = layout.batch[axis]!;
+    }
+  }
+  let hash = 0;
+  for (let at = 0; at < length; at++) hash = Math.imul(hash ^ scratch[at]!, 0x01000193);
+  let plans = plansOf.get(context);
+  if (plans === undefined) plansOf.set(context, plans = new Plans(context));
+  return plans.find(hash, scratch, length) ??
+    plans.add(hash, makePlan(problem, resultBase, scratch.slice(0, length)));
+}
+
+function makePlan(problem: MatmulProblem, resultBase: number, numbers: Float64Array): Plan {
+  const { context } = problem;
+  const refused = (reason: string): Plan => ({
+    ...{ numbers, description: undefined, handle: 0, algorithms: [] },
+    ...{ problem: reason, chosen: undefined },
+  });
+  const description = describeProduct(problem, resultBase);
+  if (typeof description === "string") return refused(description);
+  const slots = productSlots(description.product, WORKSPACE_BYTES);
+  let handle = 0;
   try {
-    algorithms = cublasLtAlgorithms(context.library, context.ordinal, slots);
-    if (algorithms.length === 0) problem = "it has no algorithm for this product and device";
+    handle = prepareProduct(context.library, context.ordinal, slots);
+    const known = knownAlgorithm(context, slots);
+    const algorithms = known === undefined
+      ? cublasLtAlgorithms(context.library, context.ordinal, handle)
+      : [known];
+    if (algorithms.length > 0) {
+      const plan = { numbers, description, handle, algorithms, problem: undefined };
+      return { ...plan, chosen: algorithms.length === 1 ? algorithms[0] : undefined };
+    }
   } catch (error) {
+    if (handle !== 0) destroyProduct(context.library, handle);
     if (!isOfCublas(error)) throw error;
     // Products are computed by another variant then.
     logger("tensor").warn("cuBLASLt is not used: {error}", { error });
-    problem = error.message;
+    return refused(error.message);
   }
-  const plan: Plan = { slots, algorithms, problem, chosen: undefined };
-  known.set(key, plan);
-  if (known.size > MAX_PLANS) known.delete(known.keys().next().value!);
-  return plan;
-}
-
-/** The problem whose result is by columns, or its transposed one, and the product. */
-function described(problem: MatmulProblem, resultBase = 0) {
-  const flipped = transposed(problem);
-  const product = productOf(flipped, resultBase);
-  if (typeof product !== "string") return { own: flipped, product };
-  const { m, n, result } = problem;
-  if (leadingOf(result, m, n) === undefined) return product;
-  const other = productOf(problem, resultBase);
-  return typeof other === "string" ? other : { own: problem, product: other };
+  destroyProduct(context.library, handle);
+  return refused("it has no algorithm for this product and device");
 }
 
 /** Computes with an algorithm, whose workspace is freed in the order of the stream. */
@@ -291,15 +205,8 @@ function enqueue(
     : DeviceBuffer.allocate(context, "uint8", workspaceBytes, { stream });
   operands[7] = workspace?.address ?? 0;
   operands[8] = workspaceBytes;
-  cublasLtMatmul(
-    context.library,
-    context.ordinal,
-    stream.id,
-    plan.slots,
-    algorithm,
-    operands,
-    action,
-  );
+  const place = { action, device: context.ordinal };
+  cublasLtMatmul(context.library, place, plan.handle, stream.id, algorithm, operands);
 }
 
 /** Times the algorithms on the operands, blocking this thread. Those that fail are left out. */
@@ -308,20 +215,17 @@ function fastest(
   plan: Plan,
   operands: Float64Array<ArrayBuffer>,
 ): CublasLtAlgorithm {
-  const { stream, context } = problem;
+  const { stream, m, n, k, batch } = problem;
+  const runs = m * n * k * (batch[0] ?? 1) > LARGE ? FEW_RUNS : RUNS;
   const times = new Map<CublasLtAlgorithm, number>();
   let failure: unknown;
-  using start = new Event(context, { timing: true });
-  using end = new Event(context, { timing: true });
+  using timer = new HeldTimer(stream);
   for (const algorithm of plan.algorithms) {
+    const run = () => enqueue(problem, plan, algorithm, operands);
     try {
-      enqueue(problem, plan, algorithm, operands); // the first run loads its kernels
+      run(); // the first run loads its kernels
       for (let measurement = 0; measurement < MEASUREMENTS; measurement++) {
-        start.record(stream);
-        for (let run = 0; run < RUNS; run++) enqueue(problem, plan, algorithm, operands);
-        end.record(stream);
-        end.doneSync();
-        times.set(algorithm, Math.min(times.get(algorithm) ?? Infinity, end.elapsedSince(start)));
+        times.set(algorithm, Math.min(times.get(algorithm) ?? Infinity, timer.time(run, runs)));
       }
     } catch (error) {
       if (!isOfCublas(error)) throw error;
@@ -338,70 +242,69 @@ function fastest(
 const extentOfBatch = ({ rows, columns, leading, stride }: CublasLtMatrix, products: number) =>
   (products - 1) * stride + (columns - 1) * leading + rows;
 
+/** The address of an operand's first element, which is used on a stream. */
+function addressOf(
+  { offset, dtype }: MatrixLayout,
+  tensor: Tensor,
+  { stream }: MatmulProblem,
+): number {
+  const { buffer } = storageOf(tensor);
+  return launchAddress(buffer, buffer.context, stream) + offset * bytesPerElement(dtype);
+}
+
+/** A product's addresses and factors, which each call writes anew. */
+const operands = new Float64Array(9);
+
 function run(problem: MatmulProblem, result: Tensor): void {
-  const { stream, scale, residual } = problem;
+  const { a, b, bias, scale = 1, residual, context, stream } = problem;
   const written = storageOf(result);
-  const given = described(problem, written.buffer.address);
-  const plan = typeof given === "string" ? undefined : planFor(problem, given.product);
-  if (typeof given === "string" || plan?.algorithms[0] === undefined) {
-    throw new RangeError(`Cannot ${problem.action} with cuBLASLt: ${plan?.problem ?? given}`);
+  const plan = planFor(problem, written.buffer.address);
+  const { description, algorithms } = plan;
+  if (description === undefined) {
+    throw new RangeError(`Cannot ${problem.action} with cuBLASLt: ${plan.problem}`);
   }
-  const { own, product } = given;
-  const addressOf = (tensor: Tensor, { offset, dtype }: MatrixLayout) => {
-    const { buffer } = storageOf(tensor);
-    return launchAddress(buffer, buffer.context, stream) + offset * bytesPerElement(dtype);
-  };
-  const at = (it: MatmulProblem["bias"]) => it === undefined ? 0 : addressOf(it.tensor, it);
-  const d = addressOf(result, own.result);
-  const c = residual === undefined ? d : at(own.residual);
-  const beta = residual === undefined ? 0 : 1;
-  const operands = Float64Array.of(
-    at(own.a),
-    at(own.b),
-    c,
-    d,
-    at(own.bias),
-    scale ?? 1,
-    beta,
-    0,
-    0,
-  );
-  if (plan.algorithms.length === 1) plan.chosen = plan.algorithms[0];
+  const [left, right] = description.isTransposed ? [b, a] : [a, b];
+  const d = addressOf(problem.result, result, problem);
+  operands[0] = addressOf(left, left.tensor, problem);
+  operands[1] = addressOf(right, right.tensor, problem);
+  operands[2] = residual === undefined ? d : addressOf(residual, residual.tensor, problem);
+  operands[3] = d;
+  operands[4] = bias === undefined ? 0 : addressOf(bias, bias.tensor, problem);
+  operands[5] = scale;
+  operands[6] = residual === undefined ? 0 : 1;
   // A capture can neither be timed nor waited for.
   if (plan.chosen === undefined && !isCapturing()) {
+    const { product } = description;
     const isOver = residual !== undefined && storageOf(residual.tensor) === written;
     const bytes = extentOfBatch(product.d, product.products) * bytesPerElement(result.dtype);
     // A residual that the result replaces must not change before the last run.
-    using scratch = isOver
-      ? DeviceBuffer.allocate(problem.context, "uint8", bytes, { stream })
-      : undefined;
+    using scratch = isOver ? DeviceBuffer.allocate(context, "uint8", bytes, { stream }) : undefined;
     plan.chosen = fastest(problem, plan, operands.with(3, scratch?.address ?? d));
+    rememberAlgorithm(context, productSlots(product, WORKSPACE_BYTES), plan.chosen);
   }
-  enqueue(problem, plan, plan.chosen ?? plan.algorithms[0], operands);
+  enqueue(problem, plan, plan.chosen ?? algorithms[0]!, operands);
 }
+
+const textOf = (count: number) =>
+  count === 1 ? "the chosen algorithm" : `the fastest of ${count} algorithms`;
 
 /** NVIDIA's library, where it is installed. */
 export const CUBLASLT_VARIANT: MatmulVariant = {
   name: "cublaslt",
   supports(problem) {
-    const { context } = problem;
-    const found = cublasLtOf(context.library);
+    const found = cublasLtOf(problem.context.library);
     if ("problem" in found) return { supported: false, reason: found.problem };
-    const given = described(problem);
-    if (typeof given === "string") return { supported: false, reason: given };
-    const { algorithms, problem: reason } = planFor(problem, given.product);
+    const { algorithms, problem: reason } = planFor(problem);
     if (reason !== undefined) return { supported: false, reason };
-    return {
-      supported: true,
-      reason: `the fastest of ${algorithms.length} algorithms of cuBLASLt ${found.version}`,
-    };
+    return { supported: true, reason: `${textOf(algorithms.length)} of cuBLASLt ${found.version}` };
   },
   // It does not tell them.
   plan: () => ({ grid: 0, block: 0 }),
   launch(problem, result) {
     const { a, b, bias, residual } = problem;
-    const inputs = [a, b, bias, residual].filter((it) => it !== undefined);
-    const storages = inputs.map(({ tensor }) => storageOf(tensor));
+    const storages = [storageOf(a.tensor), storageOf(b.tensor)];
+    if (bias !== undefined) storages.push(storageOf(bias.tensor));
+    if (residual !== undefined) storages.push(storageOf(residual.tensor));
     const written = [writtenStorage(result)];
     problem.work.enqueue(undefined, storages, written, () => {
       orderOperands(storages, written, problem.stream);

@@ -1,5 +1,5 @@
 /**
- * Matrix products on tensor cores, by `matmul_mma.cuh`.
+ * Matrix products on tensor cores, by `matmul_mma.cuh` and `matmul_mma_staged.cuh`.
  *
  * @module
  */
@@ -26,6 +26,10 @@ const DEPTHS: Readonly<Record<number, number>> = { 1: 32, 2: 16, 4: 8 };
 
 /** The edges of tiles, largest first. */
 const EDGES = [128, 64] as const;
+
+/** The kernel of `matmul_mma_staged.cuh`, and the least stages with which copies run ahead. */
+const STAGED = { tile: [128, 256], threads: 256, stages: 4, stageBytes: 48 * 1024 } as const;
+const MIN_STAGES = 2;
 
 /** The type with all values of an operand once it is rounded; undefined if there is none. */
 function exactType({ dtype }: MatrixOperand, { mode, sums }: MatmulProblem): DType | undefined {
@@ -65,11 +69,49 @@ export function multiplyText([a, b]: readonly [DType, DType]): string {
 };`;
 }
 
+/** A kernel for tensor cores. */
+interface MmaPlan extends OwnPlan {
+  /** How the operands lie. */
+  readonly layouts: readonly ("along" | "across" | "any")[];
+  /** The stages in shared memory of the kernel for large products; 0 for the other one. */
+  readonly stages: number;
+}
+
+/**
+ * The kernel for large products, if it takes the operands and there is a tile for most of the
+ * multiprocessors.
+ */
+function planStaged(
+  problem: MatmulProblem,
+  stored: readonly [DType, DType],
+  layouts: MmaPlan["layouts"],
+): MmaPlan | undefined {
+  const { m, n, context: { info } } = problem;
+  const size = bytesPerElement(stored[0]);
+  const isTaken = layouts.every((it) => it === "along" || (it === "across" && size === 2));
+  // A part of the shared memory is reserved for each block.
+  const room = Math.max(info.sharedMemoryPerBlock, info.sharedMemoryPerBlockOptIn) - 1024;
+  const stages = Math.min(STAGED.stages, Math.floor(room / STAGED.stageBytes));
+  const { tile } = STAGED;
+  if (!isTaken || size > 2 || stages < MIN_STAGES || n <= tile[1] / 2) return undefined;
+  const plan = planOf(problem, [m, n], tile, STAGED.threads);
+  if (4 * plan.grid < 3 * info.multiprocessorCount) return undefined;
+  return { ...plan, layouts, stages, sharedMemory: stages * STAGED.stageBytes };
+}
+
 /** Large tiles read operands less often, as long as every multiprocessor has one. */
-function planMma(problem: MatmulProblem): OwnPlan {
-  const { m, n, context } = problem;
+function planMma(problem: MatmulProblem): MmaPlan {
+  const { a, b, m, n, k, context } = problem;
+  const stored = storedTypes(problem)!;
+  const layouts = [
+    layoutOf(a, [a.column, k], [a.row, m], stored[0]),
+    layoutOf(b, [b.row, k], [b.column, n], stored[1]),
+  ];
+  const staged = planStaged(problem, stored, layouts);
+  if (staged !== undefined) return staged;
   const plans = EDGES.map((edge) => planOf(problem, [m, n], [edge, edge], 2 * edge));
-  return plans.find(({ grid }) => grid >= context.info.multiprocessorCount) ?? plans.at(-1)!;
+  const plan = plans.find(({ grid }) => grid >= context.info.multiprocessorCount) ?? plans.at(-1)!;
+  return { ...plan, layouts, stages: 0 };
 }
 
 /** The lowest compute capability for a type. */
@@ -113,24 +155,20 @@ export const MMA: MatmulVariant = {
   },
   plan: planMma,
   launch(problem, result) {
-    const { a, b, m, n, k } = problem;
     const stored = storedTypes(problem)!;
-    const plan = planMma(problem);
-    const layouts = [
-      layoutOf(a, [a.column, k], [a.row, m], stored[0]),
-      layoutOf(b, [b.row, k], [b.column, n], stored[1]),
-    ];
+    const { layouts, stages, ...plan } = planMma(problem);
+    const name = stages > 0 ? "matmul_mma_staged" : "matmul_mma";
     const parameters = [
       "Multiply",
       ...stored.map(cTypeOf),
       ...layouts.map((layout) => `Layout::${layout}`),
-      plan.tileRows,
-      plan.tileColumns,
+      ...(stages > 0 ? [stages] : [plan.tileRows, plan.tileColumns]),
       stored[0].startsWith("float8"),
     ];
-    const call = `matmul_mma<${parameters.join(", ")}>(product, finish, tile, down, tiles);`;
+    const call = `${name}<${parameters.join(", ")}>(product, finish, tile, down, tiles);`;
     run(problem, result, call, plan, {
-      template: templates.matmulMma,
+      template: stages > 0 ? templates.matmulMmaStaged : templates.matmulMma,
+      ...(stages > 0 ? { launchBounds: [STAGED.threads, 1] as const } : {}),
       definitions: multiplyText(stored),
     });
   },

@@ -14,7 +14,7 @@ import {
   storeText,
 } from "../kit/expression/node.ts";
 import { valueType } from "../kit/expression/operations.ts";
-import { callKernel, type KernelCode } from "../kit/kernel_call.ts";
+import { callKernel, type KernelCode, type LaunchSize } from "../kit/kernel_call.ts";
 import { strideClass } from "../kit/layout.ts";
 import { roundedNode } from "../kit/precision.ts";
 import { storageOf, type Tensor } from "../tensor.ts";
@@ -221,9 +221,7 @@ function codeOf(problem: OwnProblem, call: string, own: OwnTemplate): KernelCode
 }
 
 /** The launch of a kernel of `matmul.cuh` or `matmul_mma.cuh`. */
-export interface OwnPlan {
-  readonly grid: number;
-  readonly block: number;
+export interface OwnPlan extends LaunchSize {
   readonly tileRows: number;
   readonly tileColumns: number;
   readonly down: number;

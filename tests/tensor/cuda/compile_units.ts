@@ -42,7 +42,7 @@ export interface CompiledKernels {
 
 /** The instance of a template for tensor cores that a kernel calls; undefined without one. */
 export function tensorCoreCall({ body }: KernelText): string | undefined {
-  return /\w+_mma<[^>]*>(?=\()/.exec(body)?.[0].replaceAll(/\s+/g, " ");
+  return /\w+_mma(?:_\w+)?<[^>]*>(?=\()/.exec(body)?.[0].replaceAll(/\s+/g, " ");
 }
 
 const nameIn = ({ name }: KernelText, at: number) => `k${at}_${name}`;

@@ -87,3 +87,51 @@ for (const [name, { call, loads, stores, single = 0 }] of Object.entries(EXPECTA
     },
   });
 }
+
+const square = (dtype?: DType) => operand(dtype, 256, 256);
+
+/** Kernels of transposed operands: loads and stores of 16 bytes, and the most registers. */
+const TRANSPOSED: Readonly<Record<string, Expectation & { readonly registers: number }>> = {
+  "a copy, float32": {
+    call: () => square().transpose().flatten(),
+    loads: 4,
+    stores: 4,
+    registers: 40,
+  },
+  "a copy, float16": {
+    call: () => square("float16").transpose().flatten(),
+    loads: 2,
+    stores: 2,
+    registers: 40,
+  },
+  "a sum with another": {
+    call: () => add(square().transpose(), square()),
+    loads: 8,
+    stores: 4,
+    registers: 48,
+  },
+};
+
+for (const [name, { call, loads, stores, registers }] of Object.entries(TRANSPOSED)) {
+  Deno.test({
+    name: `A tile is loaded and stored by packets: ${name}${withoutMachineCode}`,
+    ignore: withoutMachineCode !== "",
+    async fn() {
+      const code = await codeOf(call);
+      // Tiles at the edges are taken in loops.
+      const inLoops = new Set(code.loops.flat());
+      const path = code.instructions.filter((it) => !inLoops.has(it));
+      assertEquals(
+        countBefore(path, PACKET_LOAD, /^(?:STS|STG|BAR)\b/),
+        loads,
+        "loads before a store",
+      );
+      assertEquals(countOf(code.instructions, PACKET_LOAD), loads);
+      assertEquals(countOf(code.instructions, PACKET_STORE), stores);
+      assertEquals(countOf(code.instructions, /^BAR\b/), 1);
+      assertEquals(countOf(code.instructions, STORE), stores + 1);
+      assertEquals(code.localMemory, 0);
+      assert(code.registers <= registers, `${code.registers} registers`);
+    },
+  });
+}

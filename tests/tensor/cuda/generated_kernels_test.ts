@@ -86,7 +86,7 @@ function missingHeaders(text: KernelText): string[] {
 
 /** Instances with many registers. */
 const HUNGRY =
-  /^matmul_mma<.* 128, 128, \w+>|^attention_mma<Multiply, attention::Keys::dense, 4, \d, \d+, \d{2,}, \d{3}, /;
+  /^matmul_mma<.* 128, 128, \w+>|^matmul_mma_staged<|^attention_mma<Multiply, attention::Keys::dense, 4, \d, \d+, \d{2,}, \d{3}, |^ternary_mma<Multiply, 3/;
 
 /** A kernel of each instance of the templates for tensor cores whose name matches. */
 function tensorCoreInstances(kernels: readonly KernelText[], pattern: RegExp): Set<KernelText> {

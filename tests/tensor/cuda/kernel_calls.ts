@@ -403,8 +403,12 @@ function* ternaryProducts(stage: Stage) {
     segments: [128, 128],
   });
   const bias = stage.zeros("float32", [256]);
-  // Rows of each tile of tensor cores, and too few for these.
-  for (const rows of [2, 16, 64, 256]) {
+  const tall = q.TernaryWeights.from(stage.zeros("float32", [1024, 512]));
+  for (const rows of [1, 4, 48]) {
+    yield q.ternaryMatmul(stage.zeros("int8", [rows, 512]), tall, { dtype: "int32" });
+  }
+  // Too few rows for tensor cores, few and many of them.
+  for (const rows of [2, 16, 256]) {
     for (const dtype of ["int32", "float32", "float16", "bfloat16"] as const) {
       const x = stage.zeros("int8", [rows, 512]);
       yield q.ternaryMatmul(x, weights, { dtype });

@@ -46,3 +46,21 @@ for (const isTransposed of [false, true]) {
     });
   }
 }
+
+for (const [dtype, isTransposed] of [["float16", false], ["int8", true]] as const) {
+  test(`matmul() of large matrices of ${dtype} computes no addresses between products`, async () => {
+    const sums = dtype === "int8" ? { dtype: "int32" } as const : {};
+    const { loops, localMemory } = await codeOf([2048, 2048, 2048], dtype, {
+      ...sums,
+      isTransposed,
+    });
+    const products = (loop: typeof loops[number]) => countOf(loop, /^[HI]MMA/);
+    const main = loops.find((loop) => products(loop) === 128);
+    assert(main !== undefined, "the loop over stages has four steps of 32 products");
+    assertEquals(countOf(main, /^LDSM/), 32);
+    assert(countOf(main, /^(?!HMMA|IMMA|LDSM)/) < 32, "few others of the loop");
+    // With the copies, which are behind branches.
+    assert(countOf(loops.at(-1)!, /^(?!HMMA|IMMA|LDSM)/) < 2 * 128);
+    assertEquals(localMemory, 0);
+  });
+}

@@ -53,6 +53,8 @@ export function recordingDevice(
     computeCapability,
     // Decides between large and small tiles.
     multiprocessorCount: 8,
+    // That of compute capability 9.0; without tensor cores it does not matter.
+    sharedMemoryPerBlockOptIn: 227 * 1024,
   });
   const kernels: GeneratedKernel[] = [];
   let launches = 0;

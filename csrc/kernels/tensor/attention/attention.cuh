@@ -8,8 +8,8 @@
  * of 64 keys with a running maximum and sum (Milakov and Gimelshein, "Online normalizer calculation
  * for softmax", 2018; Dao, "FlashAttention-2", 2023). With few tiles of rows, blocks take parts of
  * the keys, and a second kernel merges them. Tiles that no row sees are skipped. The block form is
- * in attention_loops.cuh, CUDA threads are in attention_threads.cuh, and tensor cores in
- * attention_mma.cuh.
+ * in attention_loops.cuh, CUDA threads are in attention_threads.cuh, those for few rows in
+ * attention_decode_threads.cuh, and tensor cores in attention_mma.cuh.
  * Numerics: products and sums as float; the order depends on the shape alone. Scores are in units
  * of log2, but with a mask in units of e: the lowest float has no finite multiple. Only -infinity
  * and false hide a key. A row that sees no key is zero, and its logarithm of the sum is -infinity.
@@ -34,6 +34,11 @@ constexpr float lowest_float = -3.402823466e38f;
 
 // Neither NaN nor infinite.
 __device__ __forceinline__ bool is_number(float x) { return x - x == 0.0f; }
+
+template <bool Value>
+struct Constant {
+  static constexpr bool value = Value;
+};
 
 enum class Keys { dense, ragged, paged };
 
@@ -63,6 +68,8 @@ struct Attention {
   i64 parts;
   i64 part_keys;
   i64 page;
+  i64 page_factor;  // of a key, for its page: bits page_shift and higher of the product
+  i64 page_shift;
   i64 width;  // of the rows of places
   i64 scale;  // the bits of a float, in the units of scores
 };
@@ -124,11 +131,19 @@ __device__ __forceinline__ AttentionJob attention_job(const Attention& a, int ti
   return job;
 }
 
+// The page of a key below 2^31, without a division.
+__device__ __forceinline__ i64 page_of(const Attention& a, i64 key) {
+  const auto product = static_cast<unsigned long long>(static_cast<unsigned int>(key)) *
+                       static_cast<unsigned int>(a.page_factor);
+  return static_cast<i64>(product >> a.page_shift);
+}
+
 // The place of a key among the rows of k and v.
 template <Keys Source>
 __device__ __forceinline__ i64 key_row(const Attention& a, const AttentionJob& job, i64 j) {
   if constexpr (Source != Keys::paged) return job.key + j;
-  return job.places[j / a.page] * a.page + j % a.page;
+  const i64 page = page_of(a, j);
+  return j + (job.places[page] - page) * a.page;
 }
 
 // A query and its head.
@@ -273,4 +288,5 @@ __device__ __forceinline__ void merge_attention(i64 elements, i64 chunk, i64 par
 #include "kernels/tensor/attention/attention_loops.cuh"
 #else
 #include "kernels/tensor/attention/attention_threads.cuh"
+#include "kernels/tensor/attention/attention_decode_threads.cuh"
 #endif

@@ -15,49 +15,15 @@
 #if defined(GS_BLOCK_FORM)
 namespace gridstride::tensor::attention {
 
-// Products of vectors become fused multiply-adds, which g++ does not know by name behind a
-// precompiled header.
-#if defined(__clang__)
-#pragma clang fp contract(fast)
-#else
-#pragma GCC optimize("O3,fp-contract=fast")
-#endif
+GS_CONTRACT_REST
+#define GS_UNROLL_16 _Pragma("GCC unroll 16")
 
-#if defined(__AVX512F__)
-constexpr int lanes = 16;
-constexpr int wide_vectors = 4;
-#elif defined(__AVX2__)
-constexpr int lanes = 8;
-constexpr int wide_vectors = 2;
-#else
-constexpr int lanes = 4;
-#if defined(__aarch64__)
-constexpr int wide_vectors = 4;
-#else
-constexpr int wide_vectors = 2;
-#endif
-#endif
-typedef float Lanes __attribute__((vector_size(4 * lanes)));
-typedef int IntLanes __attribute__((vector_size(4 * lanes)));
-#define GS_UNROLL _Pragma("GCC unroll 16")
-
-// 2^x for x ≤ 0, at most 2 ULP from the true value; 0 below the normal numbers.
-__device__ __forceinline__ Lanes power_of_2(Lanes x) {
-  const Lanes low = Lanes{} - 126.0f;
-  const Lanes limited = x < low ? low : x;
-  const Lanes shift = Lanes{} + 12582912.0f;  // leaves the nearest integer in the lowest bits
-  const Lanes shifted = limited + shift;
-  const Lanes r = limited - (shifted - shift);
-  Lanes p = Lanes{} + 1.5403530e-4f;
-  p = p * r + 1.3333558e-3f;
-  p = p * r + 9.6181291e-3f;
-  p = p * r + 5.5504109e-2f;
-  p = p * r + 2.4022651e-1f;
-  p = p * r + 6.9314718e-1f;
-  p = p * r + 1.0f;
-  const IntLanes exponent = (reinterpret_cast<const IntLanes&>(shifted) - 0x4b400000 + 127) << 23;
-  return x < low ? Lanes{} : p * reinterpret_cast<const Lanes&>(exponent);
-}
+using vectors::power_of_2;
+using Lanes = vectors::FloatLanes;
+using IntLanes = vectors::IntLanes;
+constexpr int lanes = sizeof(Lanes) / sizeof(float);
+// Vectors of sums in registers, beside a factor for all lanes.
+constexpr int wide_vectors = vectors::register_count == 32 ? 4 : 2;
 
 // sums[r][v] += vectors[t][v] · factor(r, t) over t < count, with the sums in registers.
 template <int Rows, int Vectors, int Stride, typename Factor>
@@ -65,12 +31,12 @@ __device__ __forceinline__ void accumulate(int count, const Lanes* vectors,
                                            Lanes (&sums)[Rows][Vectors], Factor factor) {
   for (int t = 0; t < count; ++t) {
     Lanes row[Vectors];
-    GS_UNROLL
+    GS_UNROLL_16
     for (int v = 0; v < Vectors; ++v) row[v] = vectors[t * Stride + v];
-    GS_UNROLL
+    GS_UNROLL_16
     for (int r = 0; r < Rows; ++r) {
       const Lanes other = Lanes{} + factor(r, t);
-      GS_UNROLL
+      GS_UNROLL_16
       for (int v = 0; v < Vectors; ++v) sums[r][v] = row[v] * other + sums[r][v];
     }
   }
@@ -79,27 +45,12 @@ __device__ __forceinline__ void accumulate(int count, const Lanes* vectors,
 // A row as floats, which are copied to `wide` if need be.
 template <typename T>
 __device__ __forceinline__ const float* widened(const T* row, i64 size, float* wide) {
+  i64 d = vectors::widen(row, size, wide);
   GS_INDEPENDENT
-  for (i64 d = 0; d < size; ++d) wide[d] = load(row[d]);
-  return wide;
-}
-__device__ __forceinline__ const float* widened(const float* row, i64, float*) { return row; }
-#if defined(GS_USES_FLOAT16) && defined(__F16C__)
-// Single elements take several times as long.
-__device__ __forceinline__ const float* widened(const __half* row, i64 size, float* wide) {
-  typedef short Halves __attribute__((vector_size(16)));
-  typedef float Floats __attribute__((vector_size(32)));
-  i64 d = 0;
-  for (; d + 8 <= size; d += 8) {
-    Halves packed;
-    __builtin_memcpy(&packed, row + d, sizeof packed);
-    const Floats floats = __builtin_ia32_vcvtph2ps256(packed);
-    __builtin_memcpy(wide + d, &floats, sizeof floats);
-  }
   for (; d < size; ++d) wide[d] = load(row[d]);
   return wide;
 }
-#endif
+__device__ __forceinline__ const float* widened(const float* row, i64, float*) { return row; }
 
 // The rows of a tile are the lanes of some columns of vectors. Scores are those of Span columns.
 template <int Columns, int Span>
@@ -194,9 +145,9 @@ struct AttentionTile : ScoreTile<Columns, Columns> {
     Lanes products[Rows][Vectors] = {};
     accumulate<Rows, Vectors, columns>(size, q + group * Vectors, products,
                                        [&](int r, int d) { return k[j + r][d]; });
-    GS_UNROLL
+    GS_UNROLL_16
     for (int r = 0; r < Rows; ++r) {
-      GS_UNROLL
+      GS_UNROLL_16
       for (int v = 0; v < Vectors; ++v) {
         scores[(j + r) * columns + group * Vectors + v] = products[r][v];
       }
@@ -215,18 +166,18 @@ struct AttentionTile : ScoreTile<Columns, Columns> {
   __device__ __forceinline__ void add_columns(int group, int c, int count) {
     Lanes products[Rows][Vectors];
     Lanes* const place = sums + c * columns + group * Vectors;
-    GS_UNROLL
+    GS_UNROLL_16
     for (int r = 0; r < Rows; ++r) {
-      GS_UNROLL
+      GS_UNROLL_16
       for (int v = 0; v < Vectors; ++v) {
         products[r][v] = place[r * columns + v] * factor[group * Vectors + v];
       }
     }
     accumulate<Rows, Vectors, columns>(count, scores + group * Vectors, products,
                                        [&](int r, int j) { return this->v[j][c + r]; });
-    GS_UNROLL
+    GS_UNROLL_16
     for (int r = 0; r < Rows; ++r) {
-      GS_UNROLL
+      GS_UNROLL_16
       for (int v = 0; v < Vectors; ++v) place[r * columns + v] = products[r][v];
     }
   }
@@ -250,7 +201,7 @@ struct AttentionTile : ScoreTile<Columns, Columns> {
       largest = s > largest ? s : largest;
     }
     row_max[column] = largest;
-    // Of a row without visible keys all powers are 0.
+    // If a row has no visible keys, all of its powers are 0.
     const Lanes base = largest == -INFINITY ? Lanes{} : largest;
     factor[column] = power_of_2(exponent_of<HasMask>(before, base));
     Lanes sum = row_sum[column] * factor[column];
@@ -392,8 +343,7 @@ __device__ __forceinline__ void attention_block(const Attention& a, const T* q, 
   if (has_others) add_others<Source>(a, job, v, mask, blocks, 0, 1, out);
 }
 
-#if defined(GS_USES_BFLOAT16) && defined(__AVX512VNNI__) && defined(__x86_64__) && \
-    defined(__linux__)
+#if defined(GS_USES_BFLOAT16) && defined(GS_HAS_MATRIX_TILES)
 #define GS_MATRIX_TILES 1
 // See attention_tiles.cuh.
 template <int Columns>

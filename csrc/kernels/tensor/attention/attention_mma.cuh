@@ -108,12 +108,6 @@ struct HeadTile {
   }
 };
 
-__device__ __forceinline__ float fast_power_of_2(float x) {
-  float result;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
-  return result;
-}
-
 // Two elements as a register of a tensor core has them.
 template <typename T>
 struct alignas(2 * sizeof(T)) ElementPair {
@@ -132,11 +126,6 @@ template <typename T>
 __device__ __forceinline__ unsigned infinity_bits() {
   return packed<T>(INFINITY, INFINITY) & 0xffffu;
 }
-
-template <bool Value>
-struct Constant {
-  static constexpr bool value = Value;
-};
 
 // The keys that a row sees.
 struct alignas(8) KeyRange {
@@ -336,11 +325,6 @@ __device__ __forceinline__ void keep_value(V*& pointer) {
   asm volatile("" : "+l"(pointer));
 }
 
-// The place of a key, or of the last one behind it.
-__device__ __forceinline__ i64 paged_row(const Attention& a, const AttentionJob& job, i64 key) {
-  return key_row<Keys::paged>(a, job, key < job.end ? key : job.end - 1);
-}
-
 // Size and Value are sizes of heads, rounded up to multiples of 16. SharedBytes are the dynamic
 // shared memory of a launch.
 template <typename Multiply, Keys Source, int Warps, int RowTiles, int KeyTile, int Size, int Value,
@@ -385,7 +369,8 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
   const auto source_of_rows = [&](const T* base, const T* first, i64 stride, int step, int begin) {
     return [=, &a, &job, next = first + begin * stride](int row) mutable {
       if constexpr (Source == Keys::paged) {
-        return base + paged_row(a, job, begin + row) * stride;
+        const i64 key = begin + row < end ? begin + row : end - 1;
+        return base + key_row<Source>(a, job, key) * stride;
       } else {
         const T* const source = next;
         next += step * stride;
@@ -393,18 +378,42 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
       }
     };
   };
+  // A whole tile of keys or values. All pages are looked up before the first copy.
+  const auto fill_whole = [&](auto tile_type, unsigned tile, const T* base, const T* first,
+                              i64 stride, int begin) {
+    using Tile = decltype(tile_type);
+    constexpr int step = threads / Tile::row_threads;
+    if constexpr (Source == Keys::paged) {
+      i64 places_of_rows[(KeyTile + step - 1) / step];
+#pragma unroll
+      for (int i = 0; i * step < KeyTile; ++i) {
+        const int row = i * step + Tile::first_row();
+        places_of_rows[i] = key_row<Source>(a, job, begin + (row < KeyTile ? row : 0));
+      }
+      Tile::template fill_whole<KeyTile, threads>(tile, [&, i = 0](int) mutable {
+        return base + places_of_rows[i++] * stride;
+      });
+    } else {
+      Tile::template fill_whole<KeyTile, threads>(
+          tile, source_of_rows(base, first, stride, step, begin));
+    }
+  };
   const auto fill_keys = [&](int begin, auto is_whole) {
-    const auto source_of = source_of_rows(k_base, k_first, a.k[2], k_step, begin);
-    if constexpr (is_whole.value) TileK::template fill_whole<KeyTile, threads>(tile_k, source_of);
-    else if (begin < end) {
-      TileK::template fill<KeyTile, threads>(tile_k, end - begin, size, source_of);
+    if constexpr (is_whole.value) {
+      fill_whole(TileK{}, tile_k, k_base, k_first, a.k[2], begin);
+    } else if (begin < end) {
+      TileK::template fill<KeyTile, threads>(
+          tile_k, end - begin, size, source_of_rows(k_base, k_first, a.k[2], k_step, begin));
     }
     commit_copies();
   };
   const auto fill_values = [&](int begin, auto is_whole) {
-    const auto source_of = source_of_rows(v_base, v_first, a.v[2], v_step, begin);
-    if constexpr (is_whole.value) TileV::template fill_whole<KeyTile, threads>(tile_v, source_of);
-    else TileV::template fill<KeyTile, threads>(tile_v, end - begin, value_size, source_of);
+    if constexpr (is_whole.value) {
+      fill_whole(TileV{}, tile_v, v_base, v_first, a.v[2], begin);
+    } else {
+      TileV::template fill<KeyTile, threads>(
+          tile_v, end - begin, value_size, source_of_rows(v_base, v_first, a.v[2], v_step, begin));
+    }
     commit_copies();
   };
 

@@ -21,7 +21,7 @@
 #include "kernels/tensor/attention/attention_loops.cuh"
 
 #if defined(GS_MATRIX_TILES)
-#include <gridstride/matrix_tiles.h>
+#include <gridstride/x86/matrix_tiles.h>
 
 namespace gridstride::tensor::attention {
 
@@ -34,39 +34,27 @@ namespace gridstride::tensor::attention {
 constexpr int words = 16;  // of a row of a register
 constexpr int register_words = 16 * words;
 constexpr float max_exponent = 8.0f;
-typedef unsigned int WordLanes __attribute__((vector_size(64)));
-typedef unsigned short HalfLanes __attribute__((vector_size(64)));
+using WordLanes = vectors::Vector<unsigned int, 16>;
+using HalfLanes = vectors::Vector<unsigned short, 32>;
 
 // Each step rotates the bits of an element's row and column by one.
 __device__ GS_SEPARATE void transpose(WordLanes (&rows)[16]) {
-  GS_UNROLL
+  GS_UNROLL_16
   for (int step = 0; step < 4; ++step) {
     WordLanes next[16];
-    GS_UNROLL
+    GS_UNROLL_16
     for (int i = 0; i < 8; ++i) {
       next[2 * i] = __builtin_shufflevector(rows[i], rows[i + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20,
                                             5, 21, 6, 22, 7, 23);
       next[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + 8], 8, 24, 9, 25, 10, 26, 11, 27,
                                                 12, 28, 13, 29, 14, 30, 15, 31);
     }
-    GS_UNROLL
+    GS_UNROLL_16
     for (int i = 0; i < 16; ++i) rows[i] = next[i];
   }
 }
 
 __device__ __forceinline__ Lanes larger(Lanes x, Lanes y) { return x > y ? x : y; }
-
-// 2^x, at most 2e-7 from the true value in proportion; 0 for -infinity.
-__device__ __forceinline__ Lanes power(Lanes x) {
-  const Lanes r = host::above_floor(x);
-  Lanes p = Lanes{} + 1.87758e-3f;
-  p = p * r + 8.98934e-3f;
-  p = p * r + 5.582632e-2f;
-  p = p * r + 2.4015362e-1f;
-  p = p * r + 6.9315307e-1f;
-  p = p * r + 9.9999993e-1f;
-  return host::scaled_by_floor(p, x);
-}
 
 // Stores up to 16 elements, as float or bfloat16.
 __device__ __forceinline__ void store_lanes(Lanes x, float* to, int count) {
@@ -74,7 +62,7 @@ __device__ __forceinline__ void store_lanes(Lanes x, float* to, int count) {
   else if (count > 0) __builtin_memcpy(to, &x, count * sizeof *to);
 }
 __device__ __forceinline__ void store_lanes(Lanes x, __nv_bfloat16* to, int count) {
-  typedef unsigned short Halves __attribute__((vector_size(32)));
+  using Halves = vectors::Vector<unsigned short, 16>;
   const WordLanes bits = (WordLanes)x;
   const WordLanes rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
   const Halves halves = __builtin_convertvector(x == x ? rounded : WordLanes{} + 0x7fff, Halves);
@@ -248,7 +236,7 @@ struct MatrixTile : ScoreTile<Columns, 1> {
     for (Lanes& each : largest) each = Lanes{} - INFINITY;
     int first = 0;
     for (; first + 4 <= count; first += 4) {
-      GS_UNROLL
+      GS_UNROLL_16
       for (int i = 0; i < 4; ++i) largest[i] = larger(scores[first + i], largest[i]);
     }
     for (; first < count; ++first) largest[0] = larger(scores[first], largest[0]);
@@ -258,7 +246,7 @@ struct MatrixTile : ScoreTile<Columns, 1> {
     const Lanes before = row_max[column];
     const IntLanes grows = here > before + max_exponent;
     const Lanes now = grows ? here : before;
-    // Of a row without visible keys all powers are 0.
+    // If a row has no visible keys, all of its powers are 0.
     const Lanes base = now == -INFINITY ? Lanes{} : now;
     int is_changed = 0;
     for (int r = 0; r < lanes; ++r) is_changed |= grows[r];
@@ -278,8 +266,8 @@ struct MatrixTile : ScoreTile<Columns, 1> {
         const auto exponent = [&](Lanes score) {
           return HasMask ? exponent_of<true>(score, base) : score * unit - base;
         };
-        if (j < count) even = power(exponent(scores[j]));
-        if (j + 1 < count) odd = power(exponent(scores[j + 1]));
+        if (j < count) even = power_of_2(exponent(scores[j]));
+        if (j + 1 < count) odd = power_of_2(exponent(scores[j + 1]));
         sum += even + odd;
         pairs[i] = ((WordLanes)even + 0x8000) >> 16 | (((WordLanes)odd + 0x8000) & 0xffff0000);
       }

@@ -27,7 +27,7 @@
 namespace gridstride::tensor::matmul {
 #if !defined(GS_BLOCK_FORM)
 
-// How elements layout: along k or across it, in aligned chunks of 16 bytes, or anyhow; or packed as in
+// How elements lie: along k or across it, in aligned chunks of 16 bytes, or anyhow; or packed as in
 // ternary_mma.cuh.
 enum class Layout { along, across, any, ternary };
 
@@ -46,7 +46,7 @@ struct MmaTile {
   static constexpr int chunks = layout == Layout::across ? edge / chunk : 4;
   static constexpr int copies = size / 16 / threads;
 
-  // The byte of a chunk. Rows that lanes read together have different values of `other`, or layout in
+  // The byte of a chunk. Rows that lanes read together have different values of `other`, or lie in
   // different halves of 128 bytes.
   static __device__ __forceinline__ int place(int row, int column) {
     int other = row >> 1 & 3;
@@ -178,10 +178,31 @@ struct MmaTile {
   }
 };
 
+// The tile of a block.
+struct TilePlace {
+  i64 top;
+  i64 begin;
+  int rows;  // of the result
+  int columns;
+};
+
+// Bands of 8 tiles down: blocks that run together share rows and columns.
+template <int Rows, int Columns, typename Product>
+__device__ __forceinline__ TilePlace tile_place(const Product& p, i64 tile, i64 down, i64 tiles) {
+  const i64 band = 8 * (tiles / down);
+  const i64 first = tile / band * 8;
+  const i64 band_rows = down - first < 8 ? down - first : 8;
+  const i64 top = (first + tile % band % band_rows) * Rows;
+  const i64 begin = tile % band / band_rows * Columns;
+  return {top, begin, static_cast<int>(p.m - top < Rows ? p.m - top : Rows),
+          static_cast<int>(p.n - begin < Columns ? p.n - begin : Columns)};
+}
+
 // Blocks have 2 * columns threads: two warps down, one of every 32 columns across. `is_narrow` is
 // for sums of a tensor core that have fewer bits than float.
-template <typename Multiply, typename StoredA, typename StoredB, Layout layout_a, Layout layout_b, int rows,
-          int columns, bool is_narrow, typename V, typename Left, typename Right, typename Finish>
+template <typename Multiply, typename StoredA, typename StoredB, Layout layout_a, Layout layout_b,
+          int rows, int columns, bool is_narrow, typename V, typename Left, typename Right,
+          typename Finish>
 __device__ __forceinline__ void matmul_mma(const Product<V, Left, Right>& p, const Finish& finish,
                                            i64 tile, i64 down, i64 tiles) {
   constexpr int threads = 2 * columns;
@@ -195,14 +216,11 @@ __device__ __forceinline__ void matmul_mma(const Product<V, Left, Right>& p, con
   const int lane = thread % 32;
   const int warp_row = thread / 32 / (columns / 32);
   const int warp_column = thread / 32 % (columns / 32);
-  // Bands of 8 tiles down: blocks that run together share rows and columns.
-  const i64 band = 8 * (tiles / down);
-  const i64 first = tile / band * 8;
-  const i64 band_rows = down - first < 8 ? down - first : 8;
-  const i64 top = (first + tile % band % band_rows) * rows;
-  const i64 begin = tile % band / band_rows * columns;
-  const int used_rows = static_cast<int>(p.m - top < rows ? p.m - top : rows);
-  const int used_columns = static_cast<int>(p.n - begin < columns ? p.n - begin : columns);
+  const TilePlace own = tile_place<rows, columns>(p, tile, down, tiles);
+  const i64 top = own.top;
+  const i64 begin = own.begin;
+  const int used_rows = own.rows;
+  const int used_columns = own.columns;
   constexpr int depth = TileA::depth;
   const i64 steps = (p.k + depth - 1) / depth;
   const auto fill = [&](i64 step, int stage) {

@@ -71,4 +71,5 @@ export const templates = {
   matmul: ofTensors("matmul", "matmul/matmul"),
   matmulInt8: ofTensors("matmulInt8", "matmul/matmul", "matmul/byte_panels"),
   matmulMma: ofTensors("matmulMma", "matmul/matmul_mma"),
+  matmulMmaStaged: ofTensors("matmulMmaStaged", "matmul/matmul_mma_staged"),
 } as const;

@@ -7,6 +7,9 @@
 import ATTENTION from "../../../../csrc/kernels/tensor/attention/attention.cuh" with {
   type: "text",
 };
+import ATTENTION_DECODE from "../../../../csrc/kernels/tensor/attention/attention_decode_threads.cuh" with {
+  type: "text",
+};
 import ATTENTION_LOOPS from "../../../../csrc/kernels/tensor/attention/attention_loops.cuh" with {
   type: "text",
 };
@@ -40,6 +43,9 @@ import MATMUL_LOOPS from "../../../../csrc/kernels/tensor/matmul/matmul_loops.cu
 import MATMUL_MMA from "../../../../csrc/kernels/tensor/matmul/matmul_mma.cuh" with {
   type: "text",
 };
+import MATMUL_MMA_STAGED from "../../../../csrc/kernels/tensor/matmul/matmul_mma_staged.cuh" with {
+  type: "text",
+};
 import MATMUL_ROWS_THREADS from "../../../../csrc/kernels/tensor/matmul/matmul_rows_threads.cuh" with {
   type: "text",
 };
@@ -65,6 +71,7 @@ import WARP from "../../../../csrc/kernels/tensor/warp.cuh" with { type: "text" 
 /** Paths below `csrc/`, and texts. */
 export const TENSOR_HEADERS: Readonly<Record<string, string>> = {
   "kernels/tensor/attention/attention.cuh": ATTENTION,
+  "kernels/tensor/attention/attention_decode_threads.cuh": ATTENTION_DECODE,
   "kernels/tensor/attention/attention_loops.cuh": ATTENTION_LOOPS,
   "kernels/tensor/attention/attention_mma.cuh": ATTENTION_MMA,
   "kernels/tensor/attention/attention_threads.cuh": ATTENTION_THREADS,
@@ -82,6 +89,7 @@ export const TENSOR_HEADERS: Readonly<Record<string, string>> = {
   "kernels/tensor/matmul/matmul.cuh": MATMUL,
   "kernels/tensor/matmul/matmul_loops.cuh": MATMUL_LOOPS,
   "kernels/tensor/matmul/matmul_mma.cuh": MATMUL_MMA,
+  "kernels/tensor/matmul/matmul_mma_staged.cuh": MATMUL_MMA_STAGED,
   "kernels/tensor/matmul/matmul_rows_threads.cuh": MATMUL_ROWS_THREADS,
   "kernels/tensor/matmul/matmul_threads.cuh": MATMUL_THREADS,
   "kernels/tensor/matmul/tensor_core.cuh": TENSOR_CORE,

@@ -1,8 +1,7 @@
-// Tile registers of x86-64 processors (AMX) for bfloat16, and instructions of AVX-512 that g++ and
-// clang++ have under different names. A register is named by its number.
+// Tile registers of x86-64 processors (AMX) for bfloat16. A register is named by its number.
 #pragma once
 
-#include "qualifiers.h"
+#include "../qualifiers.h"
 
 // For functions that use the registers: clang++ allows the instructions in these alone.
 #if defined(__clang__)
@@ -42,21 +41,6 @@ __device__ inline bool request_matrix_tiles() {
                    : "D"(0x1023ll), "S"(18ll)  // ARCH_REQ_XCOMP_PERM for the data of the registers
                    : "rcx", "r11", "memory");
   return status == 0;
-}
-
-typedef float SixteenFloats __attribute__((vector_size(64)));
-
-// x - floor(x), which is 0 for infinities.
-__device__ __forceinline__ SixteenFloats above_floor(SixteenFloats x) {
-  SixteenFloats result;
-  __asm__("vreduceps $9, %1, %0" : "=v"(result) : "v"(x));
-  return result;
-}
-
-// x · 2^floor(exponent)
-__device__ __forceinline__ SixteenFloats scaled_by_floor(SixteenFloats x, SixteenFloats exponent) {
-  __asm__("vscalefps %1, %0, %0" : "+v"(x) : "v"(exponent));
-  return x;
 }
 
 }  // namespace gridstride::host

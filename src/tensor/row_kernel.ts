@@ -1,0 +1,382 @@
+/**
+ * C++ of the kernels of row programs.
+ *
+ * @module
+ */
+
+import { templates } from "./kit/expression/kernel_template.ts";
+import { bytesPerElement, cTypeOf, type DType } from "../memory/dtype.ts";
+import {
+  dtypesIn,
+  type ExpressionNode,
+  ExpressionWriter,
+  nodesOf,
+  replaceLeaves,
+  storeText,
+} from "./kit/expression/node.ts";
+import { valueType } from "./kit/expression/operations.ts";
+import type { KernelCode } from "./kit/kernel_call.ts";
+import { spaceText } from "./kit/space.ts";
+import {
+  isPlace,
+  isSplittable,
+  keptName,
+  POSITION,
+  rootsOf,
+  type RowPick,
+  type RowProgram,
+  type RowStage,
+} from "./row_program.ts";
+
+/** How operands lie in a space around rows or columns. */
+export interface OperandLayout {
+  /** The element types of the operands. */
+  readonly dtypes: readonly DType[];
+  /** The number of dimensions of the space. */
+  readonly rank: number;
+  /** The classes of the operands' innermost strides. */
+  readonly kinds: string;
+}
+
+/** The class of dense rows that do not begin with a packet, beside those of `strideClass()`. */
+export const UNALIGNED = "u";
+
+/** How CUDA threads take a row, or rows of columns. */
+export interface RowShare {
+  /** The threads of a row: a warp or a block. */
+  readonly threads: number;
+  /** The elements of a packet, and the packets of a thread in a step. */
+  readonly size: number;
+  readonly packets: number;
+  /** Whether a row is one step, whose elements stay in registers. */
+  readonly isHeld: boolean;
+}
+
+/** The threads of a block. */
+export const BLOCK = 256;
+const WARP = 32;
+/** Bytes of operands that a thread loads in a step: with four blocks of 64 registers a thread. */
+const STEP_BYTES = 128;
+const STEP_ELEMENTS = 32;
+const PACKET_BYTES = 16;
+/** The elements of a thread in a step of rows without packets, but for the most: few kernels. */
+const LONE_ELEMENTS: readonly number[] = [1, 8];
+/**
+ * Blocks of a multiprocessor for which registers suffice. Without such a bound ptxas takes 32
+ * registers, and loads one packet after another. Values that a row keeps need a few more.
+ */
+const BLOCKS = { plain: 4, keeping: 3 } as const;
+
+/** The numbers of the operands in expressions. */
+function operandsIn(roots: readonly ExpressionNode[]): readonly number[] {
+  const found = new Set<number>();
+  for (const node of nodesOf(...roots)) if (node.kind === "input") found.add(node.index);
+  return [...found].sort((a, b) => a - b);
+}
+
+const stageRoots = ({ stages }: RowProgram) =>
+  stages.flatMap(({ value, place }) => place === undefined ? [value] : [value, place]);
+
+/** The elements of a packet and of a step. Strides do not count, so that results do not depend on them. */
+function stepOf(operands: readonly number[], { dtypes }: OperandLayout) {
+  const bytes = operands.map((k) => bytesPerElement(dtypes[k]!));
+  const all = bytes.reduce((sum, own) => sum + own, 0);
+  const fitting = 2 ** Math.floor(Math.log2(STEP_BYTES / Math.max(1, all)));
+  const elements = Math.max(1, Math.min(STEP_ELEMENTS, fitting));
+  return { elements, size: Math.min(PACKET_BYTES / Math.min(PACKET_BYTES, ...bytes), elements) };
+}
+
+/**
+ * Chooses the threads of a row by its length and by the element types, so that sums do not depend on
+ * anything else.
+ *
+ * @param width The length of a row, of which a kernel takes parts of `length`.
+ */
+export function shareOf(
+  program: RowProgram,
+  layout: OperandLayout,
+  width: number,
+  length: number,
+): RowShare {
+  const { size: whole, elements } = stepOf(operandsIn(stageRoots(program)), layout);
+  const isPacked = width % whole === 0;
+  const size = isPacked ? whole : 1;
+  const threads = length <= WARP * elements ? WARP : BLOCK;
+  const needed = length / (threads * size);
+  const packets =
+    [1, 2, 4, 8, 16].filter((it) =>
+      it * size < elements && (isPacked || LONE_ELEMENTS.includes(it))
+    ).find((it) => it >= needed) ?? elements / size;
+  const isReread = program.stages.length + program.elements.length > 1;
+  return { threads, size, packets, isHeld: isReread && length <= threads * size * packets };
+}
+
+/** What the C++ of a stage has of the form of the kernel. */
+interface StageForm {
+  /** A function of an element. */
+  readonly lambda: (body: string) => string;
+  /** The merge of the values of a function. */
+  readonly merge: (stage: RowStage, f: string) => string;
+  /** The variable that keeps the value of an output. */
+  readonly keep: (output: number) => string;
+}
+
+/** C++ of a stage: the merge of a lambda over the row. */
+function stageText(
+  stage: RowStage,
+  load: (index: number) => string,
+  { lambda, merge, keep }: StageForm,
+): string[] {
+  const { value, name, finish, keeps } = stage;
+  const writer = new ExpressionWriter(load);
+  const text = writer.value(value);
+  const type = valueType(value.dtype);
+  const place = isPlace(stage.reducer) ? writer.value(stage.place ?? POSITION) : undefined;
+  const result = place === undefined ? text : `Place<${type}>{${text}, ${place}}`;
+  const kept = keeps === undefined ? "" : `${keep(keeps)} = ${text}; `;
+  const f = `f_${name}`;
+  const lines = [
+    `const auto ${f} = ${lambda(`${writer.lines.join(" ")} ${kept}return ${result};`)};`,
+    `const auto m_${name} = ${merge(stage, f)};`,
+  ];
+  if (finish === undefined) {
+    return [
+      ...lines,
+      place === undefined
+        ? `const ${type} ${name} = m_${name};`
+        : `const auto ${name} = m_${name}.index;`,
+    ];
+  }
+  // Several stages may name their merged value alike.
+  const final = new ExpressionWriter(load);
+  const done = final.value(finish);
+  return [
+    ...lines,
+    `const auto ${name} = [=] { const auto merged = m_${name}; ${
+      final.lines.join(" ")
+    } return ${done}; }();`,
+  ];
+}
+
+/** The element of an input in a row: `p0[i]`. */
+function inputText(k: number, kind: string): string {
+  return kind === "0" ? `p${k}[0]` : kind === "s" ? `p${k}[i * t${k}]` : `p${k}[i]`;
+}
+
+/** C++ of an element at a checked position. */
+function pickText(pick: RowPick, load: (index: number) => string, threads: number): string[] {
+  const { name, index, position } = pick;
+  const writer = new ExpressionWriter(load);
+  const text = writer.value(position);
+  return [
+    ...writer.lines,
+    `const i64 at_${name} = ${text};`,
+    `const bool has_${name} = at_${name} >= 0 && at_${name} < width;`,
+    `if (!has_${name} && is_first_of_row<${threads}>()) report(faults, operation, at_${name});`,
+    `const auto ${name} = [=] { const i64 i = has_${name} ? at_${name} : 0; return load(${
+      load(index)
+    }); };`,
+  ];
+}
+
+/** C++ of the space of rows. Its last dimension is a single element, because locate() takes rows. */
+export function rowSpaceText(rank: number, operands: number): string[] {
+  return [
+    `  Space<${rank + 1}, ${Math.max(1, operands)}> space{};`,
+    `  space.size[${rank}] = 1;`,
+    ...spaceText(rank, operands),
+  ];
+}
+
+/** C++ that stores the results of a row. */
+function resultText({ elements, results }: RowProgram, load: (index: number) => string): string[] {
+  const writer = new ExpressionWriter(load);
+  const values = results.map(({ value }) => writer.value(value));
+  return [
+    ...writer.lines,
+    ...results.map(({ dtype }, k) => storeText(`y${elements.length + k}[job]`, values[k]!, dtype)),
+  ];
+}
+
+/** The kernel of a row program, whose lines `ofRow` work on one row. */
+function kernelOf(
+  program: RowProgram,
+  { dtypes, rank, kinds }: OperandLayout,
+  threads: number,
+  ofRow: readonly string[],
+): KernelCode {
+  const { pick, elements, results } = program;
+  const load = (k: number) => inputText(k, kinds[k]!);
+  const step = (k: number) =>
+    kinds[k] === "0" ? "" : kinds[k] === "s" ? ` + begin * t${k}` : " + begin";
+  return {
+    template: templates.reduce,
+    dtypes: dtypesIn(...rootsOf(program)),
+    body: [
+      "  using namespace reduce;",
+      ...rowSpaceText(rank, dtypes.length),
+      `  for_each_row<${threads}>(rows * segments, per_block, [=](i64 job) {`,
+      ...(isSplittable(program)
+        ? [
+          "    const i64 row = segments == 1 ? job : job / segments;",
+          "    const i64 begin = (job - row * segments) * length;",
+          "    const i64 columns = width - begin < length ? width - begin : length;",
+        ]
+        : [
+          "    const i64 row = job;",
+          "    const i64 begin = 0;",
+          "    const i64 columns = width;",
+        ]),
+      `    i64 at[${Math.max(1, dtypes.length)}];`,
+      "    space.locate(row, at);",
+      ...dtypes.map((_, k) => `    const auto* const p${k} = x${k} + o${k} + at[${k}]${step(k)};`),
+      ...(pick === undefined ? [] : pickText(pick, load, threads)).map((line) => `    ${line}`),
+      ...elements.map((_, k) => `    auto* const q${k} = y${k} + row * width;`),
+      ...ofRow.map((line) => `    ${line}`),
+      ...(results.length === 0 ? [] : [
+        `    if (is_first_of_row<${threads}>()) {`,
+        ...resultText(program, load).map((line) => `      ${line}`),
+        "    }",
+      ]),
+      "  });",
+    ].join("\n"),
+  };
+}
+
+/** Composes the kernel of a row program for the block form. */
+export function rowLoopsCode(program: RowProgram, layout: OperandLayout): KernelCode {
+  const { stages, elements } = program;
+  const load = (k: number) => inputText(k, layout.kinds[k]!);
+  const writer = new ExpressionWriter(load);
+  const values = elements.map(({ value }) => writer.value(value));
+  const merge = ({ reducer, value }: RowStage, f: string) => {
+    const type = valueType(value.dtype);
+    if (reducer === "Sum") return `sum_row<${type}>(columns, ${f})`;
+    if (reducer === "SquareSum") return `sum_squares_row<${type}>(columns, ${f})`;
+    const first = reducer === "Product" ? "1" : `${f}(0)`;
+    return `reduce_row<${reducer}<${type}>>(columns, ${first}, ${f})`;
+  };
+  const lambda = (body: string) => `[=](i64 i) { ${body} }`;
+  return kernelOf(program, layout, 1, [
+    ...stages.flatMap((stage) => stageText(stage, load, { lambda, merge, keep: keptName })),
+    ...(elements.length === 0 ? [] : [
+      "map_row(columns, [=](i64 i) {",
+      ...writer.lines.map((line) => `  ${line}`),
+      ...elements.map(({ dtype }, k) => `  ${storeText(`q${k}[i]`, values[k]!, dtype)}`),
+      "});",
+    ]),
+  ]);
+}
+
+/** The arguments that read a packet of operand #, by the class of its stride. */
+const READS: Readonly<Record<string, string>> = {
+  "1": "p# + i",
+  [UNALIGNED]: "p# + i, 1",
+  "s": "p# + i * t#, t#",
+};
+
+/** C++ of a struct of packets of operands, and of the lambda that reads it at a position. */
+function packetText(
+  type: string,
+  lambda: string,
+  operands: readonly number[],
+  { dtypes, kinds }: OperandLayout,
+  size: number,
+): { readonly definition: string; readonly read: readonly string[] } {
+  const members = operands.map((k) => `  Packet<${cTypeOf(dtypes[k]!)}, ${size}> x${k};\n`);
+  return {
+    definition: `struct ${type} {\n${members.join("")}};`,
+    read: [
+      `const auto ${lambda} = [=](${type}& to, i64 i) {`,
+      ...operands.map((k) => `  to.x${k}.read(${READS[kinds[k]!]!.replaceAll("#", `${k}`)});`),
+      "};",
+    ],
+  };
+}
+
+/** A program whose kept values are in registers, or computed again if the row is not held. */
+function withKept(program: RowProgram, isHeld: boolean): RowProgram {
+  const kept = new Map(
+    program.stages.flatMap(({ keeps, value }) =>
+      keeps === undefined ? [] : [[keptName(keeps), { keeps, value }] as const]
+    ),
+  );
+  const resolve = (leaf: ExpressionNode): ExpressionNode => {
+    const own = leaf.kind === "name" ? kept.get(leaf.name) : undefined;
+    if (own === undefined) return leaf;
+    return isHeld ? { ...leaf, name: `kept${own.keeps}[packet][j]` } as ExpressionNode : own.value;
+  };
+  return {
+    ...program,
+    stages: program.stages.map(({ keeps, ...stage }) =>
+      isHeld && keeps !== undefined ? { ...stage, keeps } : stage
+    ),
+    elements: program.elements.map((element) => ({
+      ...element,
+      value: replaceLeaves(element.value, resolve),
+    })),
+  };
+}
+
+/** Composes the kernel of a row program for CUDA threads. */
+export function rowThreadsCode(
+  program: RowProgram,
+  layout: OperandLayout,
+  { threads, size, packets, isHeld }: RowShare,
+): KernelCode {
+  const { stages, elements } = withKept(program, isHeld);
+  const keeping = stages.filter(({ keeps }) => keeps !== undefined);
+  const keep = (output: number) => `kept${output}[packet][j]`;
+  const { dtypes, kinds } = layout;
+  const isAlong = (k: number) => kinds[k] !== "0";
+  const ofStages = operandsIn(stageRoots(program)).filter(isAlong);
+  const late = operandsIn(elements.map(({ value }) => value)).filter((k) =>
+    isAlong(k) && !ofStages.includes(k)
+  );
+  const load = (k: number) =>
+    kinds[k] === "0" ? `z${k}` : `${late.includes(k) ? "late" : "own"}.x${k}.element[j]`;
+  const own = packetText("Elements", "read", ofStages, layout, size);
+  const other = packetText("LateElements", "read_late", late, layout, size);
+  const merge = ({ reducer, value }: RowStage, f: string) => {
+    const type = valueType(value.dtype);
+    if (reducer === "Sum") return `sum_row<${type}>(elements, ${f})`;
+    if (reducer === "SquareSum") return `sum_squares_row<${type}>(elements, ${f})`;
+    return `reduce_row<${reducer}<${type}>>(elements, ${f})`;
+  };
+  const lambda = (body: string) => `[&](const Elements& own, int packet, int j, i64 i) { ${body} }`;
+  const writer = new ExpressionWriter(load);
+  const values = elements.map(({ value }) => writer.value(value));
+  return {
+    ...kernelOf(program, layout, threads, [
+      `using Own = Share<${threads}, ${size}, ${packets}>;`,
+      // An operand may have no elements.
+      ...dtypes.flatMap((dtype, k) =>
+        kinds[k] === "0" ? [`const auto z${k} = columns > 0 ? *p${k} : ${cTypeOf(dtype)}{};`] : []
+      ),
+      ...own.read,
+      `const Row<Own, ${isHeld}, Elements, decltype(read)> elements(columns, read);`,
+      ...(isHeld ? keeping : []).map(({ keeps, value }) =>
+        `${valueType(value.dtype)} kept${keeps}[${packets}][${size}];`
+      ),
+      ...stages.flatMap((stage) => stageText(stage, load, { lambda, merge, keep })),
+      ...(elements.length === 0 ? [] : [
+        ...(late.length === 0 ? [] : other.read),
+        "map_row(elements, [&](const Elements& own, int packet, i64 first) {",
+        ...(late.length === 0 ? [] : ["  LateElements late;", "  read_late(late, first);"]),
+        ...elements.map(({ dtype }, k) => `  Packet<${cTypeOf(dtype)}, ${size}> out${k};`),
+        "#pragma unroll",
+        `  for (int j = 0; j < ${size}; ++j) {`,
+        "    const i64 i = first + j;",
+        ...writer.lines.map((line) => `    ${line}`),
+        ...elements.map(({ dtype }, k) =>
+          `    ${storeText(`out${k}.element[j]`, values[k]!, dtype)}`
+        ),
+        "  }",
+        ...elements.map((_, k) => `  out${k}.write(q${k} + first);`),
+        "});",
+      ]),
+    ]),
+    definitions: [own.definition, ...(late.length === 0 ? [] : [other.definition])].join("\n"),
+    launchBounds: [BLOCK, isHeld && keeping.length > 0 ? BLOCKS.keeping : BLOCKS.plain],
+  };
+}

@@ -1,0 +1,94 @@
+// The machine code of attention for an H100. There the inner loops decide the speed.
+
+import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
+import {
+  attention,
+  type AttentionDType,
+  decodeAttention,
+  PagedCache,
+  type Tensor,
+  zeros,
+} from "../../../src/device/tensor.ts";
+import {
+  countBefore,
+  countOf,
+  type Instruction,
+  type MachineCode,
+  machineCode,
+  withoutMachineCode,
+} from "./machine_code.ts";
+import { recordingDevice } from "./recording_device.ts";
+
+const ignore = withoutMachineCode !== "";
+
+/** The code of the kernel that a call takes, without the one that merges parts. */
+async function codeOf(call: (device: ReturnType<typeof recordingDevice>["device"]) => Tensor) {
+  const { device, kernels } = recordingDevice("9.0");
+  await call(device).ready();
+  const own = kernels.map(({ text }) => text).filter(({ body }) => /attention_\w+</.test(body));
+  assertEquals(own.length, 1);
+  return machineCode(own[0]!);
+}
+
+/** The shortest loop with instructions that match. */
+function innerLoop({ loops }: MachineCode, pattern: RegExp): readonly Instruction[] {
+  const found = loops.find((it) => countOf(it, pattern) > 0);
+  assert(found !== undefined, `no loop has ${pattern}`);
+  return found;
+}
+
+/** Address and loop arithmetic. */
+const INTEGER = /^(?:IMAD|IADD3|LEA|LOP3|SHF|SEL|ISETP|VIADD|MOV|PRMT|IABS|I2F|F2I)/;
+const HEADS = 264;
+
+const KEYS = 64;
+// Both types have the same code but for one instruction.
+for (const [dtype, size] of [["bfloat16", 64], ["float16", 128]] as const) {
+  Deno.test({
+    name:
+      `attention() multiplies without address work, ${dtype} heads of ${size}${withoutMachineCode}`,
+    ignore,
+    async fn() {
+      const code = await codeOf((device) => {
+        const x = zeros([1, HEADS, 128, size], { device, dtype }) as Tensor<AttentionDType>;
+        return attention(x, x, x, { causal: true }) as Tensor;
+      });
+      const loop = innerLoop(code, /^HMMA/);
+      // A warp has 2 times 16 rows, and an instruction 16 x 8 x 16.
+      assertEquals(countOf(loop, /^HMMA/), 2 * 2 * (KEYS / 8) * (size / 16));
+      assertLessOrEqual(countOf(loop, INTEGER) / countOf(loop, /^HMMA/), 0.5);
+      // A power for each score, and the factors of rows that are rescaled.
+      assertLessOrEqual(countOf(loop, /^MUFU/), 2 * KEYS / 8 * 4 + 4);
+      // Fragments serve both times 16 rows.
+      assertEquals(countOf(loop, /^LDSM/), 2 * size / 16 + 2 * (KEYS / 16) * (size / 16));
+      // No comparison of keys, and of each row one with its base.
+      assertLessOrEqual(countOf(loop, /^ISETP/), 1);
+      assertEquals(countOf(loop, /^LDGSTS.*\.128$/), 2 * KEYS * size / 8 / 128);
+      assertEquals(countOf(loop, /^(?:LDL|STL|LDG\.|CALL)/), 0);
+      assertEquals(code.localMemory, 0);
+    },
+  });
+}
+
+const SIZE = 128;
+Deno.test({
+  name: `decodeAttention() loads 256 bytes before it uses any${withoutMachineCode}`,
+  ignore,
+  async fn() {
+    const code = await codeOf((device) => {
+      const dtype = "float16";
+      const cache = new PagedCache({ device, dtype, pages: 40, heads: 1, headSize: SIZE });
+      const sequence = cache.add();
+      const keys = zeros([1, 1, 600, SIZE], { device, dtype });
+      cache.append([sequence], keys, keys);
+      const q = zeros([1, 4, 1, SIZE], { device, dtype });
+      return decodeAttention(q, cache, [sequence]) as Tensor;
+    });
+    const loop = innerLoop(code, /^LDG\.E\.128/);
+    assertEquals(countOf(loop, /^LDG\.E\.128/), 16);
+    assertLessOrEqual(14, countBefore(loop, /^LDG\.E\.128/, /^(?:FFMA|HADD2|FMUL)/));
+    // Beside these only the pages of the next keys.
+    assertEquals(countOf(loop, /^LDG\.E(?!\.128)/), 8);
+    assertEquals(code.localMemory, 0);
+  },
+});
