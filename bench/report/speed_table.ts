@@ -147,7 +147,8 @@ export function speedTable(
       : { name: fastest.title, nanoseconds: fastest.fastest };
     const limit = limitOf(figure, peaks);
     const timeOf = (): number | null => {
-      if ("h200" in goal) return exact !== undefined && isH200(deviceName) ? goal.h200 : null;
+      if (exact === undefined) return null;
+      if ("h200" in goal) return isH200(deviceName) ? goal.h200 : null;
       if ("byPeer" in goal) return peer === null ? null : peer.nanoseconds * goal.byPeer;
       if ("byLimit" in goal) return limit === null ? null : limit * goal.byLimit;
       const other = own.find((it) => it.group === figure.group && it.title === goal.by);

@@ -20,8 +20,8 @@
  * are 32 bits and wrap.
  *   Elements that float holds find their bin in float first, with a bound of the error: only where
  *   the quotient is nearer to a whole number than that is it computed in double.
- * Hardware: for 32- and 64-bit integers and float64, double operations bound the speed on parts with
- * few double units.
+ * Hardware: for 32- and 64-bit integers and float64, double operations bound the speed on parts
+ * with few double units.
  */
 #pragma once
 
