@@ -7,7 +7,7 @@
 import ATTENTION from "../../../../csrc/kernels/tensor/attention/attention.cuh" with {
   type: "text",
 };
-import ATTENTION_DECODE from "../../../../csrc/kernels/tensor/attention/attention_decode_threads.cuh" with {
+import ATTENTION_DECODE_THREADS from "../../../../csrc/kernels/tensor/attention/attention_decode_threads.cuh" with {
   type: "text",
 };
 import ATTENTION_LOOPS from "../../../../csrc/kernels/tensor/attention/attention_loops.cuh" with {
@@ -71,7 +71,7 @@ import WARP from "../../../../csrc/kernels/tensor/warp.cuh" with { type: "text" 
 /** Paths below `csrc/`, and texts. */
 export const TENSOR_HEADERS: Readonly<Record<string, string>> = {
   "kernels/tensor/attention/attention.cuh": ATTENTION,
-  "kernels/tensor/attention/attention_decode_threads.cuh": ATTENTION_DECODE,
+  "kernels/tensor/attention/attention_decode_threads.cuh": ATTENTION_DECODE_THREADS,
   "kernels/tensor/attention/attention_loops.cuh": ATTENTION_LOOPS,
   "kernels/tensor/attention/attention_mma.cuh": ATTENTION_MMA,
   "kernels/tensor/attention/attention_threads.cuh": ATTENTION_THREADS,
