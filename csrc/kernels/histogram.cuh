@@ -99,7 +99,7 @@ __device__ __forceinline__ void count_elements(const T* __restrict__ x, unsigned
   const auto visit = [&](auto position) {
     constexpr int count = decltype(position)::count;
     const Elements<T, count> elements = load(x, position);
-    unsigned int bins[count];
+    unsigned int bins[count] = {};
     bool certain = is_exact_in_float<T>;
     GS_UNROLL
     for (int i = 0; i < count && is_exact_in_float<T>; ++i) {

@@ -350,8 +350,8 @@ export function rowThreadsCode(
     ...kernelOf(program, layout, threads, [
       `using Own = Share<${threads}, ${size}, ${packets}>;`,
       // An operand may have no elements.
-      ...dtypes.flatMap((dtype, k) =>
-        kinds[k] === "0" ? [`const auto z${k} = columns > 0 ? *p${k} : ${cTypeOf(dtype)}{};`] : []
+      ...dtypes.flatMap((_, k) =>
+        isAlong(k) ? [] : [`const auto z${k} = element_if(columns > 0, p${k});`]
       ),
       ...own.read,
       `const Row<Own, ${isHeld}, Elements, decltype(read)> elements(columns, read);`,

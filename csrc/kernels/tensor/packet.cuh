@@ -54,6 +54,12 @@ __device__ __forceinline__ void store_word(uint4* target, uint4 word) {
 }
 #endif
 
+// An element; zero without one.
+template <typename T>
+__device__ __forceinline__ T element_if(bool exists, const T* source) {
+  return exists ? *source : T{};
+}
+
 template <typename T, int N>
 struct Packet {
   static constexpr int word_bytes = sizeof(T) * N < 16 ? sizeof(T) * N : 16;
