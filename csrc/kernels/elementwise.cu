@@ -3,7 +3,7 @@
 
 #include "shim/launch/kernel_registry.h"
 
-namespace gridstride::device_code {
+namespace gridstride::tensor::elementwise {
 
 GS_KERNEL("fill_uint8", fill<unsigned char>);
 GS_KERNEL("fill_uint16", fill<unsigned short>);
@@ -15,4 +15,4 @@ GS_NUMERIC_KERNELS("multiply", multiply);
 GS_FLOATING_KERNELS("scale", scale);
 GS_FLOATING_KERNELS("axpy", axpy);
 
-}  // namespace gridstride::device_code
+}  // namespace gridstride::tensor::elementwise

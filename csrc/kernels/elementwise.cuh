@@ -10,7 +10,7 @@
  * Bytes: sizeof(T) * n for each array that is read or written. Operations: none, n, or n fused
  * multiply-adds.
  * Numerics: add and multiply round correctly, float16 and bfloat16 by way of float (with the one
- * exception in element.cuh); integers wrap modulo 2^bits. scale and axpy are one fused
+ * exception in arithmetic.cuh); integers wrap modulo 2^bits. scale and axpy are one fused
  * multiply-add: float32 and float64 are correctly rounded, float16 and bfloat16 are computed in
  * float with float factors and rounded once more (half a unit in the last place and 2^-24
  * relative). fill keeps every bit.
@@ -18,10 +18,10 @@
  */
 #pragma once
 
-#include "kernels/element.cuh"
+#include "kernels/arithmetic.cuh"
 #include "kernels/vector_access.cuh"
 
-namespace gridstride::device_code {
+namespace gridstride::tensor::elementwise {
 
 template <typename T>
 __global__ void __launch_bounds__(max_block_threads)
@@ -43,7 +43,7 @@ template <typename T>
 struct Sum {
   __device__ __forceinline__ T operator()(T x, T y) const {
     using A = Arithmetic<T>;
-    return narrow<T>(static_cast<A>(widen(x)) + static_cast<A>(widen(y)));
+    return store<T>(static_cast<A>(load(x)) + static_cast<A>(load(y)));
   }
 };
 
@@ -51,7 +51,7 @@ template <typename T>
 struct Product {
   __device__ __forceinline__ T operator()(T x, T y) const {
     using A = Arithmetic<T>;
-    return narrow<T>(static_cast<A>(widen(x)) * static_cast<A>(widen(y)));
+    return store<T>(static_cast<A>(load(x)) * static_cast<A>(load(y)));
   }
 };
 
@@ -73,7 +73,7 @@ struct AffineMap {
   Scalar<T> offset;
 
   __device__ __forceinline__ T operator()(T x) const {
-    return narrow<T>(fused_multiply_add(factor, widen(x), offset));
+    return store<T>(fused_multiply_add(factor, load(x), offset));
   }
 };
 
@@ -88,7 +88,7 @@ struct MultipleAdded {
   Scalar<T> a;
 
   __device__ __forceinline__ T operator()(T x, T y) const {
-    return narrow<T>(fused_multiply_add(a, widen(x), widen(y)));
+    return store<T>(fused_multiply_add(a, load(x), load(y)));
   }
 };
 
@@ -98,4 +98,4 @@ __global__ void __launch_bounds__(max_block_threads)
   map_elements<2>(n, MultipleAdded<T>{a}, y, static_cast<const T*>(x), static_cast<const T*>(y));
 }
 
-}  // namespace gridstride::device_code
+}  // namespace gridstride::tensor::elementwise

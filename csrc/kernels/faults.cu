@@ -19,7 +19,7 @@
 #include "shim/launch/kernel_registry.h"
 #include "kernels/portable.cuh"
 
-namespace gridstride::device_code {
+namespace gridstride::diagnostics {
 
 // address is null; a parameter, as compilers replace a store to a literal null by a trap.
 __global__ void fault_null_write(float* address) { *address = 1.0f; }
@@ -66,4 +66,4 @@ GS_KERNEL("fault_assert", fault_assert);
 GS_KERNEL("fault_stack_overflow", fault_stack_overflow);
 GS_KERNEL("fault_deadlock", fault_deadlock);
 
-}  // namespace gridstride::device_code
+}  // namespace gridstride::diagnostics

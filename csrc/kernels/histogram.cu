@@ -3,9 +3,9 @@
 
 #include "shim/launch/kernel_registry.h"
 
-namespace gridstride::device_code {
+namespace gridstride::tensor::histogram {
 
 GS_NUMERIC_KERNELS("histogram_shared", histogram_shared);
 GS_NUMERIC_KERNELS("histogram_global", histogram_global);
 
-}  // namespace gridstride::device_code
+}  // namespace gridstride::tensor::histogram

@@ -25,10 +25,40 @@
  */
 #pragma once
 
-#include "kernels/element.cuh"
+#include "kernels/arithmetic.cuh"
 #include "kernels/vector_access.cuh"
 
-namespace gridstride::device_code {
+namespace gridstride::tensor::histogram {
+
+// Counters in shared memory. Compilers compute the address of an array there anew for each access,
+// with its place in the cluster's window; this one is computed once.
+class SharedCounters {
+ public:
+  __device__ __forceinline__ explicit SharedCounters(unsigned int* counters)
+#if defined(__CUDASIM__)
+      : counters_(counters) {
+  }
+#else
+      : address_(static_cast<unsigned int>(__cvta_generic_to_shared(counters))) {
+    asm volatile("" : "+r"(address_));
+  }
+#endif
+
+  __device__ __forceinline__ void increment(unsigned int index) const {
+#if defined(__CUDASIM__)
+    atomicAdd(&counters_[index], 1u);
+#else
+    asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address_ + 4 * index) : "memory");
+#endif
+  }
+
+ private:
+#if defined(__CUDASIM__)
+  unsigned int* counters_;
+#else
+  unsigned int address_;
+#endif
+};
 
 constexpr unsigned int not_counted = 0xffffffffu;
 
@@ -103,12 +133,12 @@ __device__ __forceinline__ void count_elements(const T* __restrict__ x, unsigned
     bool certain = is_exact_in_float<T>;
     GS_UNROLL
     for (int i = 0; i < count && is_exact_in_float<T>; ++i) {
-      certain &= estimate.find(static_cast<float>(widen(elements.value[i])), bins[i]);
+      certain &= estimate.find(static_cast<float>(load(elements.value[i])), bins[i]);
     }
     if (!certain) {
       GS_UNROLL
       for (int i = 0; i < count; ++i) {
-        const Value<T> value = widen(elements.value[i]);
+        const Value<T> value = load(elements.value[i]);
         if (!is_exact_in_float<T> || !estimate.find(static_cast<float>(value), bins[i])) {
           bins[i] = binning.find(static_cast<double>(value));
         }
@@ -183,4 +213,4 @@ __global__ void __launch_bounds__(max_block_threads)
   }
 }
 
-}  // namespace gridstride::device_code
+}  // namespace gridstride::tensor::histogram

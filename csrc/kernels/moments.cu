@@ -3,9 +3,9 @@
 
 #include "shim/launch/kernel_registry.h"
 
-namespace gridstride::device_code {
+namespace gridstride::tensor::moments {
 
 GS_NUMERIC_KERNELS("moments_partial", moments_partial);
 GS_FLOATING_KERNELS("moments_final", moments_final);
 
-}  // namespace gridstride::device_code
+}  // namespace gridstride::tensor::moments

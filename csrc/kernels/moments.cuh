@@ -38,12 +38,59 @@
 
 #include <math_constants.h>
 
-#include "kernels/block_reduce.cuh"
-#include "kernels/element.cuh"
-#include "kernels/tree_reduce.cuh"
+#include "kernels/arithmetic.cuh"
+#include "kernels/tensor/warp.cuh"
 #include "kernels/vector_access.cuh"
 
-namespace gridstride::device_code {
+namespace gridstride::tensor::moments {
+
+// One value from the values that a thread holds in registers: the upper half is merged into the lower
+// half until one is left, so the first merges do not depend on one another and a value takes part in
+// log2(Count) merges: for a sum that is the depth in its error bound.
+//
+// The depth is a template argument as compilers leave a halving loop standing, which would put the
+// values into local memory.
+template <int Half, int Count, typename V, typename Merge>
+__device__ __forceinline__ void fold_halves(V (&values)[Count], Merge merge) {
+  if constexpr (Half > 0) {
+    GS_UNROLL
+    for (int i = 0; i < Half; ++i) {
+      values[i] = merge(values[i], values[i + Half]);
+    }
+    fold_halves<Half / 2>(values, merge);
+  }
+}
+
+// Leaves partial results in values.
+template <int Count, typename V, typename Merge>
+__device__ __forceinline__ V tree_reduce(V (&values)[Count], Merge merge) {
+  static_assert((Count & (Count - 1)) == 0, "halving needs a power of two");
+  fold_halves<Count / 2>(values, merge);
+  return values[0];
+}
+
+constexpr unsigned int warp_threads = 32;
+
+// Replaces each value by its sum over the threads of the block, in every thread: five shuffles add
+// up each warp, and then every thread adds up the warps. Every thread calls it, and at most once in
+// a kernel for each Count. The block size is a multiple of 32.
+template <int Count>
+__device__ __forceinline__ void block_sum(double (&values)[Count]) {
+  __shared__ double warp_sums[Count][max_block_threads / warp_threads];
+  const unsigned int lane = threadIdx.x % warp_threads;
+  const unsigned int warp = threadIdx.x / warp_threads;
+  GS_UNROLL
+  for (int i = 0; i < Count; ++i) {
+    const double sum = warp_sum(values[i]);
+    if (lane == 0) warp_sums[i][warp] = sum;
+    values[i] = 0;
+  }
+  __syncthreads();
+  for (unsigned int other = 0; other < blockDim.x / warp_threads; ++other) {
+    GS_UNROLL
+    for (int i = 0; i < Count; ++i) values[i] += warp_sums[i][other];
+  }
+}
 
 struct Moments {
   double count;
@@ -117,7 +164,7 @@ __device__ __forceinline__ Moments wide_batch_moments(const T* x,
     GS_KEEP_LOOP
     for (int i = 0; i < count; ++i) {
       const unsigned int packet = i / Width;
-      visit(static_cast<double>(widen(x[position.first + packet * position.stride + i % Width])));
+      visit(static_cast<double>(load(x[position.first + packet * position.stride + i % Width])));
     }
   };
   double shift = 0;
@@ -145,7 +192,7 @@ __device__ __forceinline__ Moments shifted_batch_moments(const T* x,
   A terms[count];
   GS_UNROLL
   for (int i = 0; i < count; ++i) {
-    deviations[i] = static_cast<A>(widen(elements.value[i]));
+    deviations[i] = static_cast<A>(load(elements.value[i]));
     terms[i] = deviations[i] * reciprocal;
   }
   const A shift = tree_reduce(terms, plus);
@@ -243,9 +290,9 @@ __global__ void __launch_bounds__(max_block_threads, 1)
   const Moments moments = block_moments(partials[1], each);
   if (threadIdx.x == 0) {
     const double freedom = moments.count - correction;
-    out[0] = narrow<O>(moments.count > 0 ? moments.mean : CUDART_NAN);
-    out[1] = narrow<O>(freedom > 0 ? moments.m2 / freedom : CUDART_NAN);
+    out[0] = store<O>(moments.count > 0 ? moments.mean : CUDART_NAN);
+    out[1] = store<O>(freedom > 0 ? moments.m2 / freedom : CUDART_NAN);
   }
 }
 
-}  // namespace gridstride::device_code
+}  // namespace gridstride::tensor::moments

@@ -3,7 +3,7 @@
 
 #include "shim/launch/kernel_registry.h"
 
-namespace gridstride::device_code {
+namespace gridstride::diagnostics {
 
 // No work at all: it measures the launch.
 __global__ void empty() {}
@@ -11,4 +11,4 @@ __global__ void empty() {}
 GS_KERNEL("spin_float32", spin<float>);
 GS_KERNEL("empty", empty);
 
-}  // namespace gridstride::device_code
+}  // namespace gridstride::diagnostics

@@ -15,7 +15,7 @@
 #include <time.h>
 #endif
 
-namespace gridstride::device_code {
+namespace gridstride::diagnostics {
 
 __device__ __forceinline__ unsigned long long clock_nanoseconds() {
 #ifdef __CUDASIM__
@@ -44,4 +44,4 @@ __global__ void spin(T* out, unsigned long long nanoseconds, T value) {
   *out = value;
 }
 
-}  // namespace gridstride::device_code
+}  // namespace gridstride::diagnostics

@@ -20,9 +20,8 @@
  */
 #pragma once
 
-#include <string.h>
-
-#include "kernels/portable.cuh"
+#include "kernels/arithmetic.cuh"
+#include "kernels/tensor/packet.cuh"
 
 // GS_KEEP_LOOP before a loop over tiles: its body has all the accesses in flight that it should
 // have, and compilers that repeat it spill registers.
@@ -32,7 +31,7 @@
 #define GS_KEEP_LOOP _Pragma("GCC unroll 1")
 #endif
 
-namespace gridstride::device_code {
+namespace gridstride::tensor {
 
 // All kernels may be launched with every block size that is a multiple of the warp up to this one;
 // as a launch bound it makes the compiler keep within 64 registers per thread.
@@ -85,7 +84,7 @@ __device__ __forceinline__ void store(T* array, Position<Width, Packets> positio
     } else {
       uint4 words;
       memcpy(&words, &elements.value[packet * Width], sizeof(words));
-      store_packet(reinterpret_cast<uint4*>(destination), words);
+      store_word(reinterpret_cast<uint4*>(destination), words);
     }
   }
 }
@@ -160,4 +159,4 @@ __device__ __forceinline__ void map_elements(unsigned long long n, Operation ope
   for_each_position<T, Packets>(n, visit, static_cast<const T*>(out), inputs...);
 }
 
-}  // namespace gridstride::device_code
+}  // namespace gridstride::tensor

@@ -10,7 +10,8 @@ import { DeviceContext, labelOf } from "../hardware/device_context.ts";
 import { add, axpy, fill, multiply, scale } from "../kernels/elementwise.ts";
 import { histogram, type HistogramOptions } from "../kernels/histogram.ts";
 import type { FloatingDType, NumericDType } from "../kernels/operands.ts";
-import { max, mean, min, moments, sum } from "../kernels/reduction.ts";
+import { moments } from "../kernels/moments.ts";
+import { max, mean, min, sum } from "../kernels/reduction.ts";
 import type { Kernel } from "../launch/kernel.ts";
 import { builtInKernel, builtInKernelNames } from "../launch/kernel_library.ts";
 import type { ReadableSignature } from "../launch/signature/signature_types.ts";
@@ -162,8 +163,9 @@ export class DeviceKernels {
   }
 
   /**
-   * Computes `out[0] = Σ x`. Floats are added in single precision within a thread (`float64` in double)
-   * and in double precision between threads; integers are exact modulo 2^64.
+   * Computes `out[0] = Σ x`, with the bits of `sum()` of a tensor with these elements. Of floats up to 32
+   * bits few are added in single precision, and their sums in double precision; integers are exact
+   * modulo 2^64.
    *
    * @param out One element: `int64` or `uint64` for integers, any floating-point type for floats.
    * @throws {TypeError} If element types or devices do not fit.
@@ -207,7 +209,8 @@ export class DeviceKernels {
   }
 
   /**
-   * Computes `out[0] = Σ x / n`; NaN for an empty buffer.
+   * Computes `out[0] = Σ x / n`, with the bits of `mean()` of a tensor with these elements; NaN for an
+   * empty buffer. Integers are added up in double precision.
    *
    * @param out One element of any floating-point type.
    * @throws {TypeError} If element types or devices do not fit.

@@ -7,11 +7,13 @@
  * @module
  */
 
+import type { DeviceContext } from "../hardware/device_context.ts";
 import { giveBack } from "../ffi/give_back.ts";
 import { freeMemory } from "../ffi/native_memory.ts";
 import { captureOf, type RunningCapture } from "../stream/running_captures.ts";
 import type { Stream } from "../stream/stream.ts";
 import { allocateDirectly } from "./allocation.ts";
+import { bytesPerElement, type DType } from "./dtype.ts";
 
 interface Workspace {
   address: number;
@@ -40,8 +42,26 @@ function makeWorkspace(stream: Stream, capture: RunningCapture | undefined): Wor
   return workspace;
 }
 
-/** The address of at least `bytes` of scratch memory. Later work of the stream may overwrite it. */
-export function workspaceAddress(stream: Stream, bytes: number): number {
+/** Scratch memory for elements of a type. Later work of the stream may overwrite it. */
+export function workspaceMemory<D extends DType>(
+  stream: Stream,
+  dtype: D,
+  length: number,
+): ScratchMemory<D> {
+  const address = workspaceAddress(stream, length * bytesPerElement(dtype));
+  return { context: stream.context, dtype, address, length, disposed: false };
+}
+
+/** Elements in the workspace of a stream, which kernels take like a buffer. */
+interface ScratchMemory<D extends DType> {
+  readonly context: DeviceContext;
+  readonly dtype: D;
+  readonly address: number;
+  readonly length: number;
+  readonly disposed: false;
+}
+
+function workspaceAddress(stream: Stream, bytes: number): number {
   // Throws for a disposed stream, whose workspace would never be freed.
   void stream.id;
   const capture = captureOf(stream);

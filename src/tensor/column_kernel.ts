@@ -5,18 +5,12 @@
  */
 
 import { templates } from "./kit/expression/kernel_template.ts";
+import { BLOCK, stepOf } from "../kernels/row_plan.ts";
 import { cTypeOf, type DType } from "../memory/dtype.ts";
 import { dtypesIn, ExpressionWriter, storeText } from "./kit/expression/node.ts";
 import { valueType } from "./kit/expression/operations.ts";
 import type { KernelCode } from "./kit/kernel_call.ts";
-import {
-  BLOCK,
-  type OperandLayout,
-  operandsIn,
-  rowSpaceText,
-  stepOf,
-  UNALIGNED,
-} from "./row_kernel.ts";
+import { bytesOf, type OperandLayout, operandsIn, rowSpaceText, UNALIGNED } from "./row_kernel.ts";
 import { mergedType, type RowStage } from "./row_program.ts";
 
 /** The division of columns among CUDA threads. */
@@ -41,7 +35,7 @@ export function columnShareOf(
   width: number,
   columns: number,
 ): ColumnShare {
-  const { size: whole, elements } = stepOf(operandsIn([stage.value]), layout);
+  const { size: whole, elements } = stepOf(bytesOf(operandsIn([stage.value]), layout));
   const size = columns % whole === 0 ? whole : 1;
   const rows = Math.min(MAX_ROWS, elements / size);
   const groups = Math.min(GROUPS, 2 ** Math.floor(Math.log2(Math.max(1, width / rows))));

@@ -4,14 +4,11 @@
  * @module
  */
 
-import {
-  type KernelForm,
-  type KernelTemplate,
-  templates,
-} from "./kit/expression/kernel_template.ts";
+import { type KernelTemplate, templates } from "./kit/expression/kernel_template.ts";
 import { requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
+import type { KernelForm } from "../kernels/row_plan.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { bytesPerElement, cTypeOf, type DType } from "../memory/dtype.ts";
 import {

@@ -5,6 +5,7 @@
  */
 
 import { templates } from "./kit/expression/kernel_template.ts";
+import { BLOCK, rowThreadsOf, stepOf } from "../kernels/row_plan.ts";
 import { bytesPerElement, cTypeOf, type DType } from "../memory/dtype.ts";
 import {
   dtypesIn,
@@ -52,13 +53,6 @@ export interface RowShare {
   readonly isHeld: boolean;
 }
 
-/** The threads of a block. */
-export const BLOCK = 256;
-const WARP = 32;
-/** Bytes of operands that a thread loads in a step: with four blocks of 64 registers a thread. */
-const STEP_BYTES = 128;
-const STEP_ELEMENTS = 32;
-const PACKET_BYTES = 16;
 /** The elements of a thread in a step of rows without packets, but for the most: few kernels. */
 const LONE_ELEMENTS: readonly number[] = [1, 8];
 /**
@@ -77,14 +71,9 @@ export function operandsIn(roots: readonly ExpressionNode[]): readonly number[] 
 const stageRoots = ({ stages }: RowProgram) =>
   stages.flatMap(({ value, place }) => place === undefined ? [value] : [value, place]);
 
-/** The elements of a packet and of a step. Strides do not count, so that results do not depend on them. */
-export function stepOf(operands: readonly number[], { dtypes }: OperandLayout) {
-  const bytes = operands.map((k) => bytesPerElement(dtypes[k]!));
-  const all = bytes.reduce((sum, own) => sum + own, 0);
-  const fitting = 2 ** Math.floor(Math.log2(STEP_BYTES / Math.max(1, all)));
-  const elements = Math.max(1, Math.min(STEP_ELEMENTS, fitting));
-  return { elements, size: Math.min(PACKET_BYTES / Math.min(PACKET_BYTES, ...bytes), elements) };
-}
+/** The bytes of an element of each of some operands. */
+export const bytesOf = (operands: readonly number[], { dtypes }: OperandLayout): number[] =>
+  operands.map((k) => bytesPerElement(dtypes[k]!));
 
 /**
  * Chooses the threads of a row by its length and by the element types, so that sums do not depend on
@@ -98,10 +87,10 @@ export function shareOf(
   width: number,
   length: number,
 ): RowShare {
-  const { size: whole, elements } = stepOf(operandsIn(stageRoots(program)), layout);
-  const isPacked = width % whole === 0;
-  const size = isPacked ? whole : 1;
-  const threads = length <= WARP * elements ? WARP : BLOCK;
+  const step = stepOf(bytesOf(operandsIn(stageRoots(program)), layout));
+  const { elements } = step;
+  const { threads, size } = rowThreadsOf(step, width, length);
+  const isPacked = size === step.size;
   const needed = length / (threads * size);
   const packets =
     [1, 2, 4, 8, 16].filter((it) =>

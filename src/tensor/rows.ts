@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { KernelForm } from "./kit/expression/kernel_template.ts";
+import { BLOCK, ENOUGH_JOBS, MAX_PARTS, partsOf, segmentsOf } from "../kernels/row_plan.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { bytesPerElement, type DType } from "../memory/dtype.ts";
 import { DeviceWork } from "./kit/device_work.ts";
@@ -36,7 +36,6 @@ import {
   columnThreadsCode,
 } from "./column_kernel.ts";
 import {
-  BLOCK,
   type OperandLayout,
   rowLoopsCode,
   rowThreadsCode,
@@ -57,21 +56,11 @@ import { storageOf, type Tensor } from "./tensor.ts";
 
 /** Elements of a block of short rows, in the block form. */
 const JOB = 32768;
-/** Elements of a part of a long row, or of a tile of columns: at least so many for CUDA threads. */
-const PART: Readonly<Record<KernelForm, number>> = { block: 131072, threads: 8192 };
-/** With this many jobs, rows are not split. */
-const ENOUGH_JOBS = 256;
-/** Parts that CUDA threads make of all rows: more would only have to be merged. */
-const MAX_PARTS = 1024;
-/** Parts of rows for CUDA threads begin at multiples of this, so that they begin with packets. */
-const PART_STEP = 1024;
 /** Columns of a tile of the block form. */
 const TILE = 512;
 /** Parts that CUDA threads make of columns, and the steps of a thread in each. */
 const MAX_COLUMN_PARTS = 256;
 const MIN_COLUMN_STEPS = 4;
-
-const roundUp = (size: number, step: number) => Math.ceil(size / step) * step;
 
 /** The strides of operands in a space of rows, with the last dimension along the row. */
 function rowSpace(
@@ -85,27 +74,6 @@ function rowSpace(
     outer: mergeDimensions(shape.slice(0, split), all.map((own) => own.slice(0, split))),
     inner: mergeDimensions(shape.slice(split), all.map((own) => own.slice(split))),
   };
-}
-
-/** The number of parts in the block form, which depends on nothing but the shape. */
-function segmentsOf(jobs: number, steps: number, stepSize: number): number {
-  if (jobs >= ENOUGH_JOBS) return 1;
-  // To merge two parts takes as long as the second one.
-  if (steps * stepSize <= 2 * PART.block) return 1;
-  const length = Math.max(1, Math.ceil(PART.block / stepSize));
-  return Math.max(1, Math.ceil(steps / length));
-}
-
-/** The number of parts of each row, and their length. */
-function partsOf(rows: number, width: number, form: KernelForm) {
-  if (form === "block") {
-    const segments = segmentsOf(rows, width, 1);
-    return { segments, length: Math.ceil(width / segments) };
-  }
-  if (rows >= ENOUGH_JOBS || width <= 2 * PART.threads) return { segments: 1, length: width };
-  const least = Math.max(PART.threads, Math.ceil(rows * width / MAX_PARTS));
-  const segments = Math.ceil(width / roundUp(least, PART_STEP));
-  return { segments, length: roundUp(Math.ceil(width / segments), PART_STEP) };
 }
 
 /**

@@ -102,7 +102,7 @@ const run = fc.oneof(
   mostly(fc.record(runMembers, { requiredKeys: ["launch"] })),
 );
 const rightKernels = fc.record({
-  operations: fc.uniqueArray(fc.constantFrom("fill", "sum", "axpy"), { maxLength: 1 }),
+  operations: fc.uniqueArray(fc.constantFrom("fill", "moments", "axpy"), { maxLength: 1 }),
   sizes: fc.constantFrom([1], [33], [300]),
 });
 

@@ -23,16 +23,23 @@ const SOURCE = `
 #include "kernels/elementwise.cuh"
 #include "kernels/histogram.cuh"
 #include "kernels/moments.cuh"
-namespace gridstride::device_code {
-template __global__ void scale(const float*, float*, float, float, unsigned long long);
-template __global__ void moments_partial(const float*, double*, unsigned long long);
-template __global__ void moments_final(const double*, unsigned int, double, float*);
-template __global__ void histogram_shared(const float*, unsigned int*, unsigned int, unsigned int,
-                                          double, double, unsigned long long);
+#include "kernels/reduction.cuh"
+namespace gridstride::tensor {
+template __global__ void elementwise::scale(const float*, float*, float, float, unsigned long long);
+template __global__ void moments::moments_partial(const float*, double*, unsigned long long);
+template __global__ void moments::moments_final(const double*, unsigned int, double, float*);
+template __global__ void histogram::histogram_shared(const float*, unsigned int*, unsigned int,
+                                                     unsigned int, double, double,
+                                                     unsigned long long);
+template __global__ void reduce::sum_row_of(const float*, double*, i64, i64, int, int);
+template __global__ void reduce::max_row_of(const float*, float*, i64, i64);
 }
 `;
 
-const KERNELS = ["scale", "moments_partial", "moments_final", "histogram_shared"] as const;
+const KERNELS = [
+  ...["scale", "moments_partial", "moments_final", "histogram_shared"] as const,
+  ...["sum_row_of", "max_row_of"] as const,
+] as const;
 
 interface KernelCode {
   readonly all: readonly Instruction[];
@@ -87,8 +94,14 @@ Deno.test({
   name: `Built-in kernels load before they compute, and divide seldom${missing}`,
   ignore: missing !== "",
   async fn() {
-    const { scale, moments_partial: moments, moments_final, histogram_shared: histogram } =
-      await compileKernels();
+    const {
+      scale,
+      moments_partial: moments,
+      moments_final,
+      histogram_shared: histogram,
+      sum_row_of,
+      max_row_of,
+    } = await compileKernels();
 
     const scaled = loopOf(scale, 4);
     assertEquals(countBefore(scaled, WIDE_LOAD, /^FFMA/), 4);
@@ -101,6 +114,13 @@ Deno.test({
     for (const { all } of [moments, moments_final]) assert(countOf(all, DIVISION) <= 3);
     // Five blocks of 256 threads fit a multiprocessor.
     assert(moments.registers <= 48, `${moments.registers} registers`);
+
+    for (const row of [sum_row_of, max_row_of]) {
+      const loop = loopOf(row, 8);
+      assertEquals(countBefore(loop, WIDE_LOAD, /^(FADD|FMNMX)/), 8);
+      // Four blocks of 256 threads fit a multiprocessor.
+      assert(row.registers <= 64, `${row.registers} registers`);
+    }
 
     const counting = loopOf(histogram, 2);
     const certain = counting.slice(0, counting.findIndex(({ opcode }) => opcode === "BRA"));

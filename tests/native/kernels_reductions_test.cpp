@@ -12,6 +12,17 @@ namespace {
 
 constexpr unsigned int final_block = 64;
 
+// How a row is taken: the most elements of a part, its threads, and whether it has whole packets.
+struct Taking {
+  long long part;
+  int threads;
+  bool is_packed;
+};
+constexpr Taking takings[] = {
+    {1 << 30, 256, false}, {1 << 30, 256, true}, {1 << 30, 32, false},
+    {1 << 30, 32, true},   {1024, 256, false},   {1024, 256, true},
+};
+
 // Small integers, in every type: sums, means and squares of them are exact in double.
 template <typename T>
 std::vector<T> small_integers(size_t n) {
@@ -31,27 +42,44 @@ std::vector<Result> partials_of(const char* kernel, const std::vector<T>& x, siz
   return partials.read();
 }
 
+// Launches a kernel for each part of a row, as built-in reductions do.
+template <typename Parts, typename T, typename... Arguments>
+std::vector<Parts> row_parts_of(const std::string& kernel, const std::vector<T>& x, size_t offset,
+                                long long part, Arguments... arguments) {
+  const long long width = static_cast<long long>(x.size());
+  const long long length = std::max(1LL, std::min(width, part));
+  const unsigned int count =
+      static_cast<unsigned int>(std::max(1LL, (width + length - 1) / length));
+  const DeviceArray<T> elements(x, offset);
+  const DeviceArray<Parts> parts{std::vector<Parts>(count)};
+  launch(kernel, {count, 256}, 0, elements.data(), parts.data(), width, length, arguments...);
+  require(parts.guards_intact() ? cudaSuccess : cudaErrorUnknown, "keep within the parts");
+  return parts.read();
+}
+
 template <typename T>
-double sum_of(const std::vector<T>& x, size_t offset, Geometry geometry) {
+double sum_of(const std::vector<T>& x, size_t offset, const Taking& taking) {
+  constexpr int packed = 16 / sizeof(T);
+  const int size = taking.is_packed ? packed : 1;
   if constexpr (is_float<T>) {
-    const DeviceArray<double> partials(partials_of<double>("sum_partial", x, offset, geometry));
+    const std::vector<double> sums =
+        row_parts_of<double>(name_of<T>("sum_row"), x, offset, taking.part, taking.threads, size);
+    const DeviceArray<double> parts(sums);
     const DeviceArray<double> out(std::vector<double>(1));
-    launch("sum_final_float64", {1, final_block}, 0, partials.data(), geometry.grid, 1.0,
-           out.data());
+    launch("sum_final_float64", {1, 256}, 0, parts.data(), out.data(),
+           static_cast<long long>(sums.size()), 1.0, taking.threads, 1);
     return out.read()[0];
   } else {
-    const DeviceArray<long long> partials(
-        partials_of<long long>("sum_partial", x, offset, geometry));
-    const DeviceArray<long long> out(std::vector<long long>(1));
-    launch("sum_final_int64", {1, final_block}, 0, partials.data(), geometry.grid, out.data());
-    return static_cast<double>(out.read()[0]);
+    const std::vector<long long> parts = row_parts_of<long long>(
+        name_of<T>("sum_row"), x, offset, taking.part, taking.threads, size);
+    return static_cast<double>(row_parts_of<long long>("sum_row_int64", parts, 0, 1 << 30, 256, 1)[0]);
   }
 }
 
 template <typename T>
-double extremum_of(const char* kernel, const std::vector<T>& x, size_t offset, Geometry geometry) {
-  const std::vector<T> partials = partials_of<T>(kernel, x, offset, geometry);
-  return to_double(partials_of<T>(kernel, partials, 0, {1, final_block})[0]);
+double extremum_of(const char* kernel, const std::vector<T>& x, size_t offset, long long part) {
+  const std::vector<T> parts = row_parts_of<T>(name_of<T>(kernel), x, offset, part);
+  return to_double(row_parts_of<T>(name_of<T>(kernel), parts, 0, 1 << 30)[0]);
 }
 
 template <typename T>
@@ -66,8 +94,8 @@ std::vector<double> moments_of(const std::vector<T>& x, size_t offset, Geometry 
 
 template <typename T>
 void check_reductions() {
-  Check sums(name_of<T>("sum") + " is exact for every length, offset and geometry");
-  Check extrema(name_of<T>("min, max") + " are exact for every length, offset and geometry");
+  Check sums(name_of<T>("sum") + " is exact for every length, offset and way to take a row");
+  Check extrema(name_of<T>("min, max") + " are exact for every length, offset and part");
   Check moments(name_of<T>("moments") + " are right for every length, offset and geometry");
   for (const size_t n : lengths) {
     const std::vector<T> x = small_integers<T>(n);
@@ -83,16 +111,21 @@ void check_reductions() {
       greatest = std::max(greatest, value);
     }
     for (const size_t offset : {0, 1, 7}) {
-      for (const Geometry geometry : geometries) {
-        const double found = sum_of(x, offset, geometry);
-        sums.that(found == sum, "n %zu, offset %zu, grid %u, block %u: %g, not %g", n, offset,
-                  geometry.grid, geometry.block, found, sum);
-        if (n == 0) continue;
-        const double low = extremum_of("min_partial", x, offset, geometry);
-        const double high = extremum_of("max_partial", x, offset, geometry);
+      for (const Taking& taking : takings) {
+        if (taking.is_packed && n % (16 / sizeof(T)) != 0) continue;
+        const double found = sum_of(x, offset, taking);
+        sums.that(found == sum, "n %zu, offset %zu, part %lld, threads %d, packed %d: %g, not %g",
+                  n, offset, taking.part, taking.threads, taking.is_packed, found, sum);
+      }
+      if (n == 0) continue;
+      for (const long long part : {1LL << 30, 1000LL}) {
+        const double low = extremum_of("min_row", x, offset, part);
+        const double high = extremum_of("max_row", x, offset, part);
         extrema.that(low == least && high == greatest,
-                     "n %zu, offset %zu, grid %u, block %u: %g and %g, not %g and %g", n, offset,
-                     geometry.grid, geometry.block, low, high, least, greatest);
+                     "n %zu, offset %zu, part %lld: %g and %g, not %g and %g", n, offset, part, low,
+                     high, least, greatest);
+      }
+      for (const Geometry geometry : geometries) {
         const double mean = sum / static_cast<double>(n);
         const double variance = squares / static_cast<double>(n) - mean * mean;
         const std::vector<double> result = moments_of(x, offset, geometry);

@@ -31,9 +31,8 @@ void test_declarations() {
       "unsigned long long)",
       "histogram_shared_float32(const float*,unsigned int*,unsigned int,unsigned int,double,"
       "double,unsigned long long)",
-      "max_partial_uint8(const unsigned char*,unsigned char*,unsigned long long)",
-      "mean_final_float16(const long long*,unsigned int,double,half*)",
-      "min_partial_int64(const long long*,long long*,unsigned long long)",
+      "max_row_uint8(const unsigned char*,unsigned char*,long long,long long)",
+      "min_row_int64(const long long*,long long*,long long,long long)",
       "moments_final_float32(const double*,unsigned int,double,float*)",
       "moments_partial_int16(const short*,double*,unsigned long long)",
       "multiply_uint16(const unsigned short*,const unsigned short*,unsigned short*,"
@@ -42,11 +41,11 @@ void test_declarations() {
       "scale_float64(const double*,double*,double,double,unsigned long long)",
       "scale_bfloat16(const bfloat16*,bfloat16*,float,float,unsigned long long)",
       "spin_float32(float*,unsigned long long,float)",
-      "sum_final_bfloat16(const double*,unsigned int,double,bfloat16*)",
-      "sum_final_int64(const long long*,unsigned int,long long*)",
-      "sum_partial_float16(const half*,double*,unsigned long long)",
-      "sum_partial_uint64(const unsigned long long*,long long*,unsigned long long)",
-      "sum_partial_uint32(const unsigned int*,long long*,unsigned long long)",
+      "real_sum_row_uint64(const unsigned long long*,double*,long long,long long,int,int)",
+      "sum_final_bfloat16(const double*,bfloat16*,long long,double,int,int)",
+      "sum_row_float16(const half*,double*,long long,long long,int,int)",
+      "sum_row_uint64(const unsigned long long*,long long*,long long,long long,int,int)",
+      "sum_row_uint32(const unsigned int*,long long*,long long,long long,int,int)",
   };
   for (const char* declaration : declarations) {
     const std::string text = declaration;

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { KernelForm } from "../../src/tensor/kit/expression/kernel_template.ts";
+import type { KernelForm } from "../../src/kernels/row_plan.ts";
 import { assert, assertEquals } from "@std/assert";
 import { type DType, openDevice } from "../../mod.ts";
 import { type Tensor, tensor } from "../../src/device/tensor.ts";

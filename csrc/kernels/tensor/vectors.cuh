@@ -176,7 +176,7 @@ __device__ __forceinline__ FloatLanes power_of_2(FloatLanes x) {
   return host::scaled_by_floor(p, x);
 #else
   const IntLanes exponent = (__builtin_convertvector(floored, IntLanes) + 127) << 23;
-  return x < lowest ? FloatLanes{} : p * reinterpret_cast<const FloatLanes&>(exponent);
+  return x < lowest ? FloatLanes{} : p * reinterpret_cast<FloatLanes>(exponent);
 #endif
 }
 

@@ -156,8 +156,7 @@ class Kernel {
   const Kernel* next_ = nullptr;
 };
 
-// All kernels in the order of their names: both libraries number them alike. Throws
-// GS_ERROR_INTERNAL when two have one name.
+// All kernels in the order of their names. Throws GS_ERROR_INTERNAL when two have one name.
 const std::vector<const Kernel*>& kernels();
 
 // Throws GS_ERROR_NOT_FOUND. Ids begin at 1.
@@ -184,8 +183,10 @@ const Kernel& kernel_of(int64_t id);
   GS_KERNEL(name "_float32", kernel<float>);         \
   GS_KERNEL(name "_float16", kernel<__half>);        \
   GS_KERNEL(name "_bfloat16", kernel<__nv_bfloat16>)
-#define GS_NUMERIC_KERNELS(name, kernel)                 \
-  GS_FLOATING_KERNELS(name, kernel);                     \
+#define GS_NUMERIC_KERNELS(name, kernel) \
+  GS_FLOATING_KERNELS(name, kernel);     \
+  GS_INTEGER_KERNELS(name, kernel)
+#define GS_INTEGER_KERNELS(name, kernel)                 \
   GS_KERNEL(name "_int64", kernel<long long>);           \
   GS_KERNEL(name "_uint64", kernel<unsigned long long>); \
   GS_KERNEL(name "_int32", kernel<int>);                 \

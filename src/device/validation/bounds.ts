@@ -4,7 +4,8 @@
  * @module
  */
 
-import type { NumericDType } from "../../kernels/operands.ts";
+import { isFloating, type NumericDType } from "../../kernels/operands.ts";
+import type { KernelForm } from "../../kernels/row_plan.ts";
 
 /** Unit roundoff of double precision. */
 const DOUBLE = 2 ** -53;
@@ -38,12 +39,10 @@ export function exactSum(values: Float64Array, of: (value: number) => number): n
   return sum + compensation;
 }
 
-/** Depth of the tree that adds a batch, and the precision it is added in; `sum.cuh`. */
-const SUM_BATCH: { readonly [D in NumericDType]?: readonly [depth: number, roundoff: number] } = {
-  float64: [3, DOUBLE],
-  float32: [4, UNIT_ROUNDOFF.float32],
-  float16: [5, UNIT_ROUNDOFF.float32],
-  bfloat16: [5, UNIT_ROUNDOFF.float32],
+/** The bound of additions in single precision, relative to Σ|x|, by the form; `reduce.cuh`. */
+const SINGLE_ADDITIONS: Readonly<Record<KernelForm, number>> = {
+  block: 20 * UNIT_ROUNDOFF.float32,
+  threads: 5 * UNIT_ROUNDOFF.float32,
 };
 
 /** Upper bound of the double-precision additions of a partial sum. */
@@ -51,11 +50,13 @@ function doubleAdditions(length: number): number {
   return 64 + Math.ceil(length / 2048);
 }
 
-/** The bound of a floating-point sum of these elements. */
-export function sumBound(dtype: NumericDType, values: Float64Array): number {
-  const [depth, roundoff] = SUM_BATCH[dtype] ?? [0, 0];
+/** The bound of a floating-point sum of these elements by kernels of a form. */
+export function sumBound(dtype: NumericDType, values: Float64Array, form: KernelForm): number {
+  const isSingle = isFloating(dtype) && dtype !== "float64";
   const magnitude = exactSum(values, Math.abs);
-  return (depth * roundoff + doubleAdditions(values.length) * DOUBLE) * magnitude * (1 + 2 ** -20);
+  const relative = (isSingle ? SINGLE_ADDITIONS[form] : 0) +
+    doubleAdditions(values.length) * DOUBLE;
+  return relative * magnitude * (1 + 2 ** -20);
 }
 
 /** Depth of the tree that averages a batch, and its precision; `moments.cuh`. */

@@ -41,15 +41,7 @@ import {
   NUMERIC_DTYPES,
   type NumericDType,
 } from "../../kernels/operands.ts";
-import {
-  EXTREMUM,
-  max,
-  min,
-  moments,
-  MOMENTS_PARTIAL,
-  sum,
-  SUM_PARTIAL,
-} from "../../kernels/reduction.ts";
+import { moments, MOMENTS_PARTIAL } from "../../kernels/moments.ts";
 import type { Kernel } from "../../launch/kernel.ts";
 import { type LineLaunch, lineLaunch } from "../../launch/launch_planner.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
@@ -61,16 +53,16 @@ import type { TuningResult } from "./tuning_options.ts";
 
 const ACTION = "tune kernels";
 
-/** An operation whose launch parameters can be tuned; `mean` uses those of `sum`. */
+/**
+ * An operation whose launch parameters can be tuned. Those of `sum`, `mean`, `min` and `max` follow from
+ * the length, so that sums have the same bits everywhere.
+ */
 export type TunableOperation =
   | "fill"
   | "add"
   | "multiply"
   | "scale"
   | "axpy"
-  | "sum"
-  | "min"
-  | "max"
   | "moments"
   | "histogram";
 
@@ -99,7 +91,7 @@ function elementwise<D extends DType>(
 }
 
 function reduction(
-  family: typeof SUM_PARTIAL,
+  family: typeof MOMENTS_PARTIAL,
   run: Tunable["run"],
   stepBytes = REDUCTION_STEP_BYTES,
 ): Tunable {
@@ -130,9 +122,6 @@ export const OPERATIONS: Readonly<Record<TunableOperation, Tunable>> = {
     ({ x, y, on }) => axpy(x.context, SMALL_FACTOR, x as Floats, y as Floats, on),
     "floating",
   ),
-  sum: reduction(SUM_PARTIAL, ({ x, total, on }) => sum(x.context, x, total, on)),
-  min: reduction(EXTREMUM.min, ({ x, extremum, on }) => min(x.context, x, extremum, on)),
-  max: reduction(EXTREMUM.max, ({ x, extremum, on }) => max(x.context, x, extremum, on)),
   moments: reduction(MOMENTS_PARTIAL, ({ x, pair, on }) => moments(x.context, x, pair, on)),
   histogram: reduction(
     HISTOGRAM.shared,
@@ -229,7 +218,7 @@ function tryOut(kernel: Kernel, launcher: Launcher, run: () => void): void {
  * import { tuneKernels } from "@gridstride/cuda/tuning";
  *
  * using device = openDevice();
- * const rows = await tuneKernels(device, { operations: ["axpy", "sum"], sizes: [100_000] });
+ * const rows = await tuneKernels(device, { operations: ["axpy", "moments"], sizes: [100_000] });
  * for (const { kernel, grid, block, untunedMicroseconds, tunedMicroseconds } of rows) {
  *   console.log(kernel, grid, block, untunedMicroseconds / tunedMicroseconds);
  * }
@@ -380,9 +369,7 @@ export function operandsOf(
     x.view(done, done + length).copyFrom(x.view(0, length), on);
   }
   y.copyFrom(x, on);
-  const total = allocate(isFloating(dtype) ? "float64" : "int64", 1);
-  const [extremum, pair] = [allocate(dtype, 1), allocate("float64", 2)];
-  return { x, y, total, extremum, pair, counts: allocate("uint32", VALUES), on };
+  return { x, y, pair: allocate("float64", 2), counts: allocate("uint32", VALUES), on };
 }
 
 function copied<T>(option: string, given: readonly T[]): readonly T[] {

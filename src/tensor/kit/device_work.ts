@@ -8,9 +8,8 @@
  * @module
  */
 
-import type { KernelForm } from "./expression/kernel_template.ts";
+import { type KernelForm, kernelFormOf } from "../../kernels/row_plan.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
-import { environment } from "../../hardware/device_list.ts";
 import { nvrtcVersion } from "../../launch/compile/nvrtc_search.ts";
 import { compileBlocking } from "../../launch/module/blocking_compile.ts";
 import { compileText } from "../../launch/module/compile.ts";
@@ -159,7 +158,7 @@ export class DeviceWork {
   private constructor(context: DeviceContext, compiler: KernelCompiler) {
     this.context = context;
     this.compiler = compiler;
-    this.form = context.library.kind === "host" && !environment.simulate ? "block" : "threads";
+    this.form = kernelFormOf(context);
     this.reports = new ReportBook(context);
     this.order = WorkOrder.of({ context });
     this.order.prepareNow ??= (kernels, action) =>

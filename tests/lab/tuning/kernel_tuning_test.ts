@@ -4,7 +4,7 @@ import { type KernelTuningRow, tuneKernels } from "../../../src/lab/tuning/mod.t
 import { AXPY } from "../../../src/kernels/elementwise.ts";
 import { HISTOGRAM } from "../../../src/kernels/histogram.ts";
 import { boundedLaunch } from "../../../src/kernels/launch_choice.ts";
-import { MOMENTS_PARTIAL, SUM_PARTIAL } from "../../../src/kernels/reduction.ts";
+import { MOMENTS_PARTIAL } from "../../../src/kernels/moments.ts";
 import { setTunedLaunch, tunedLauncher } from "../../../src/lab/tuning/kernel_tuning.ts";
 import type { Kernel } from "../../../src/launch/kernel.ts";
 import { lineLaunch } from "../../../src/launch/launch_planner.ts";
@@ -52,11 +52,10 @@ Deno.test("operations are right with any tuned launch", async () => {
   const values = Float32Array.from({ length: n }, (_, index) => index % 97);
   using x = device.upload(values);
   using y = device.allocate("float32", n);
-  using total = device.allocate("float64", 1);
   using pair = device.allocate("float64", 2);
   using counts = device.allocate("uint32", 97);
   const sum = values.reduce((one, other) => one + other, 0);
-  const families = { sum: SUM_PARTIAL, moments: MOMENTS_PARTIAL, histogram: HISTOGRAM.shared };
+  const families = { moments: MOMENTS_PARTIAL, histogram: HISTOGRAM.shared };
   const axpy = AXPY.of(context, "float32");
   for (const block of [32, 256, 1024]) {
     for (const [maxBlocks, stepsPerThread] of [[1, 1], [3, 7], [50, 2 ** 40]] as const) {
@@ -68,8 +67,6 @@ Deno.test("operations are right with any tuned launch", async () => {
       y.copyFrom(values);
       kernels.axpy(2, x, y);
       assertEquals(await y.toArray(), values.map((value) => 3 * value));
-      kernels.sum(x, total);
-      assertEquals((await total.toArray())[0], sum);
       kernels.moments(x, pair, { correction: 0 });
       assert(Math.abs((await pair.toArray())[0]! - sum / n) < 1e-9 * sum / n);
       kernels.histogram(x, counts, { low: 0, high: 97 });
@@ -88,7 +85,7 @@ Deno.test("tuneKernels() chooses for each kernel and size, stores the choices, a
   configureKernelCache({ directory: `${folder.path}/kernels` });
   try {
     const options = {
-      operations: ["fill", "axpy", "sum", "histogram"],
+      operations: ["fill", "axpy", "moments", "histogram"],
       dtypes: ["float32", "int32"],
       sizes: [1, 5000],
     } as const;
@@ -98,11 +95,11 @@ Deno.test("tuneKernels() chooses for each kernel and size, stores the choices, a
     const names = [
       "fill_uint32",
       "axpy_float32",
-      "sum_partial_float32",
+      "moments_partial_float32",
       "histogram_shared_float32",
     ];
     // int32 is filled by the kernel of float32, and has no axpy.
-    const integers = ["sum_partial_int32", "histogram_shared_int32"];
+    const integers = ["moments_partial_int32", "histogram_shared_int32"];
     const expected = [...names, ...names, ...integers, ...integers];
     assertEquals(rows.map(({ kernel }) => kernel), expected);
     for (const { origin, tunedMicroseconds, untunedMicroseconds, elements, grid } of rows) {
@@ -114,9 +111,9 @@ Deno.test("tuneKernels() chooses for each kernel and size, stores the choices, a
     assertEquals(again.map(({ origin }) => origin), new Array(rows.length).fill("stored"));
     const chosen = ({ kernel, grid, block }: KernelTuningRow) => [kernel, grid, block];
     assertEquals(again.map(chosen), rows.map(chosen));
-    const [, , , , , , sum] = rows;
-    const launch = tunedLauncher(SUM_PARTIAL.of(context, "float32"), 5000)?.(5000);
-    assertEquals(launch?.block ?? 256, sum!.block);
+    const [, , , , , , moments] = rows;
+    const launch = tunedLauncher(MOMENTS_PARTIAL.of(context, "float32"), 5000)?.(5000);
+    assertEquals(launch?.block ?? 256, moments!.block);
     // A process that begins afterwards.
     const { code, stdout, stderr } = await runProgram(
       `import { configureKernelCache, openDevice } from "@gridstride/cuda";

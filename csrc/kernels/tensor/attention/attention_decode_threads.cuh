@@ -165,7 +165,7 @@ __device__ __forceinline__ void attention_decode(const Attention& a, const T* q,
     return key < end ? key : end - 1;
   };
   // Pages are looked up before the keys of the last step are used.
-  int pages[keys];
+  int pages[keys] = {};
   const auto find_pages = [&](int first) {
     if constexpr (Source == Keys::paged) {
 #pragma unroll

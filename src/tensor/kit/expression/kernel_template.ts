@@ -5,10 +5,8 @@
  * @module
  */
 
+import type { KernelForm } from "../../../kernels/row_plan.ts";
 import { TENSOR_HEADERS } from "./tensor_headers.ts";
-
-/** The way in which a kernel runs: a block is one thread with a loop, or it has CUDA threads. */
-export type KernelForm = "block" | "threads";
 
 /** The headers that only one form reads end in this. */
 const ENDINGS: Readonly<Record<string, KernelForm>> = {

@@ -1,0 +1,99 @@
+/**
+ * How kernels reduce rows: the parts of long rows, and the threads of each. Both depend on the shape and
+ * on the element types alone, so built-in kernels and those of tensors add up in the same order.
+ *
+ * @module
+ */
+
+import type { DeviceContext } from "../hardware/device_context.ts";
+import { environment } from "../hardware/device_list.ts";
+
+/** The way in which a kernel runs: a block is one thread with a loop, or it has CUDA threads. */
+export type KernelForm = "block" | "threads";
+
+const chosenForms = new WeakMap<DeviceContext, KernelForm>();
+
+/** The form of kernels that have both, on a device. The environment is asked once. */
+export function kernelFormOf(context: DeviceContext): KernelForm {
+  let form = chosenForms.get(context);
+  if (form === undefined) {
+    form = context.library.kind === "host" && !environment.simulate ? "block" : "threads";
+    chosenForms.set(context, form);
+  }
+  return form;
+}
+
+/** The threads of a block. */
+export const BLOCK = 256;
+const WARP = 32;
+
+/** Elements of a part of a long row, or of a tile of columns: at least so many for CUDA threads. */
+const PART: Readonly<Record<KernelForm, number>> = { block: 131072, threads: 8192 };
+/** With this many jobs, rows are not split. */
+export const ENOUGH_JOBS = 256;
+/** Parts that CUDA threads make of all rows: more would only have to be merged. */
+export const MAX_PARTS = 1024;
+/** Parts of rows for CUDA threads begin at multiples of this, so that they begin with packets. */
+const PART_STEP = 1024;
+
+/** Bytes of operands that a thread loads in a step: with four blocks of 64 registers a thread. */
+const STEP_BYTES = 128;
+const STEP_ELEMENTS = 32;
+const PACKET_BYTES = 16;
+
+const roundUp = (size: number, step: number) => Math.ceil(size / step) * step;
+
+/** The number of parts in the block form, which depends on nothing but the shape. */
+export function segmentsOf(jobs: number, steps: number, stepSize: number): number {
+  if (jobs >= ENOUGH_JOBS) return 1;
+  // To merge two parts takes as long as the second one.
+  if (steps * stepSize <= 2 * PART.block) return 1;
+  const length = Math.max(1, Math.ceil(PART.block / stepSize));
+  return Math.max(1, Math.ceil(steps / length));
+}
+
+/** The parts of a row. */
+export interface RowParts {
+  readonly segments: number;
+  /** The elements of a part; the last may have fewer. */
+  readonly length: number;
+}
+
+/** The parts of each of some rows. */
+export function partsOf(rows: number, width: number, form: KernelForm): RowParts {
+  if (form === "block") {
+    const segments = segmentsOf(rows, width, 1);
+    return { segments, length: Math.ceil(width / segments) };
+  }
+  if (rows >= ENOUGH_JOBS || width <= 2 * PART.threads) return { segments: 1, length: width };
+  const least = Math.max(PART.threads, Math.ceil(rows * width / MAX_PARTS));
+  const segments = Math.ceil(width / roundUp(least, PART_STEP));
+  return { segments, length: roundUp(Math.ceil(width / segments), PART_STEP) };
+}
+
+/**
+ * The elements of a packet and of a step of operands, by the bytes of their elements. Strides do not
+ * count, so that results do not depend on them.
+ */
+export function stepOf(bytes: readonly number[]): { elements: number; size: number } {
+  const all = bytes.reduce((sum, own) => sum + own, 0);
+  const fitting = 2 ** Math.floor(Math.log2(STEP_BYTES / Math.max(1, all)));
+  const elements = Math.max(1, Math.min(STEP_ELEMENTS, fitting));
+  return { elements, size: Math.min(PACKET_BYTES / Math.min(PACKET_BYTES, ...bytes), elements) };
+}
+
+/**
+ * The threads of a part of a row, a warp or a block, and the elements of a packet.
+ *
+ * @param width The length of a row, of which a kernel takes parts of `length`.
+ */
+export function rowThreadsOf(
+  { elements, size }: { readonly elements: number; readonly size: number },
+  width: number,
+  length: number,
+): { readonly threads: number; readonly size: number } {
+  return {
+    threads: length <= WARP * elements ? WARP : BLOCK,
+    size: width % size === 0 ? size : 1,
+  };
+}
