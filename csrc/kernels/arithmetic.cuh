@@ -31,6 +31,7 @@
 
 #include "kernels/portable.cuh"
 
+#define GS_CONTRACTS 1
 #define GS_USES_FLOAT16 1
 #define GS_USES_BFLOAT16 1
 #include "kernels/tensor/element.cuh"

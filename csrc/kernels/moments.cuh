@@ -44,9 +44,9 @@
 
 namespace gridstride::tensor::moments {
 
-// One value from the values that a thread holds in registers: the upper half is merged into the lower
-// half until one is left, so the first merges do not depend on one another and a value takes part in
-// log2(Count) merges: for a sum that is the depth in its error bound.
+// One value from the values that a thread holds in registers: the upper half is merged into the
+// lower half until one is left, so the first merges do not depend on one another and a value takes
+// part in log2(Count) merges: for a sum that is the depth in its error bound.
 //
 // The depth is a template argument as compilers leave a halving loop standing, which would put the
 // values into local memory.

@@ -72,7 +72,8 @@ double sum_of(const std::vector<T>& x, size_t offset, const Taking& taking) {
   } else {
     const std::vector<long long> parts = row_parts_of<long long>(
         name_of<T>("sum_row"), x, offset, taking.part, taking.threads, size);
-    return static_cast<double>(row_parts_of<long long>("sum_row_int64", parts, 0, 1 << 30, 256, 1)[0]);
+    return static_cast<double>(
+        row_parts_of<long long>("sum_row_int64", parts, 0, 1 << 30, 256, 1)[0]);
   }
 }
 

@@ -34,8 +34,10 @@
 #pragma nv_diag_suppress 177, 186
 #endif
 
-// Products are not contracted. The compiler's options say so for the block form.
-#if defined(__CUDASIM__) && defined(__clang__)
+// Products are not contracted. The compiler's options say so for the block form; built-in kernels
+// contract what they like, and define GS_CONTRACTS.
+#if defined(GS_CONTRACTS)
+#elif defined(__CUDASIM__) && defined(__clang__)
 #pragma clang fp contract(off)
 #elif defined(__CUDASIM__) && !defined(GS_BLOCK_FORM)
 #pragma GCC optimize("fp-contract=off")
