@@ -47,7 +47,7 @@ import {
 
 /** Areas in order, with the seconds that each needs on a GPU, other libraries included. */
 const AREAS: readonly (readonly [area: string, seconds: number])[] = [
-  ["tensor", 65],
+  ["tensor", 75],
   ["kernel", 6],
   ["matmul", 25],
   ["attention", 20],
