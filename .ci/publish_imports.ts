@@ -17,6 +17,7 @@ const STD_VERSIONS: Readonly<Record<string, string>> = {
   cli: "1.0.29",
   fmt: "1.0.10",
   html: "1.0.6",
+  text: "1.0.18",
 };
 
 /** Imports of tests and benchmarks only. */

@@ -23,7 +23,15 @@ import {
 } from "../src/device/tensor.ts";
 import { DeviceWork } from "../src/tensor/kit/device_work.ts";
 import { storageOf } from "../src/tensor/tensor.ts";
-import { TENSOR_POWERS, TENSOR_POWERS_ON_GPU, tensorGroup } from "./report/tensor_goals.ts";
+import {
+  ROW_LENGTHS,
+  ROW_LENGTHS_OF_HALVES,
+  rowTitle,
+  SMALL_TITLES,
+  TENSOR_POWERS,
+  TENSOR_POWERS_ON_GPU,
+  tensorGroup,
+} from "./report/tensor_goals.ts";
 import { device, ON_GPU } from "./support/bench_device.ts";
 import { measureEnqueueing, measureOnDevice, QUICK, scaled } from "./support/measure.ts";
 
@@ -35,15 +43,14 @@ interface TensorWork {
   readonly title: string;
   /** Tensors that it reads and writes at least. */
   readonly passes: number;
-  /** Elements of a row of softmax and layerNorm. */
+  /** Elements of a row, if not those of the other work. */
   readonly columns?: number;
   /** Enqueues it. */
   readonly enqueue: () => void;
 }
 
-/** Elements of a row: that of a warp, and those of blocks. */
+/** Elements of a row of softmax and layerNorm. */
 const ROW_LENGTH = 1024;
-const LONG_ROWS = [4096, 10_000];
 /** The operations on 16-bit types where these are only to show that they run. */
 const SHORT_TITLES = ["add", "sum"];
 
@@ -53,10 +60,10 @@ const chain = fuse((x: Tensor<Floats>, y: Tensor<Floats>) =>
 );
 
 /**
- * Operations on tensors of 2^power elements. Results go to memory that is there already; those of
- * "new" operations to memory that the pool keeps.
+ * Operations on tensors of 2^power elements, those on rows also for other lengths of rows. Results go
+ * to memory that is there already; those of "new" operations to memory that the pool keeps.
  */
-function tensorWork(power: number, dtype: Floats): TensorWork[] {
+function tensorWork(power: number, dtype: Floats, rowLengths: readonly number[]): TensorWork[] {
   const [n, rows] = [2 ** power, 2 ** Math.floor(power / 2)];
   const numbers = (f: (i: number) => number) => {
     const array = new Float32Array(n);
@@ -91,12 +98,13 @@ function tensorWork(power: number, dtype: Floats): TensorWork[] {
     { title: "transpose", passes: 2, enqueue: () => void astype(turned, dtype, { out: square }) },
     { title: "softmax", passes: 2, enqueue: () => softmax(matrix).dispose() },
     { title: "layerNorm", passes: 2, enqueue: () => layerNorm(matrix).dispose() },
-    ...LONG_ROWS.filter((columns) => columns <= n).flatMap((columns): TensorWork[] => {
-      const long = matrixOf(columns);
+    ...rowLengths.flatMap((columns): TensorWork[] => {
+      const own = matrixOf(columns);
       return [
-        { title: "softmax", passes: 2, columns, enqueue: () => softmax(long).dispose() },
-        { title: "layerNorm", passes: 2, columns, enqueue: () => layerNorm(long).dispose() },
-      ];
+        { title: "sum along axis 1", passes: 1, enqueue: () => sum(own, { axis: 1 }).dispose() },
+        { title: "softmax", passes: 2, enqueue: () => softmax(own).dispose() },
+        { title: "layerNorm", passes: 2, enqueue: () => layerNorm(own).dispose() },
+      ].map((work) => ({ ...work, columns }));
     }),
     { title: "new add", passes: 3, enqueue: () => add(x, y).dispose() },
     { title: "new transpose", passes: 2, enqueue: () => astype(turned, dtype).dispose() },
@@ -104,27 +112,46 @@ function tensorWork(power: number, dtype: Floats): TensorWork[] {
   ];
 }
 
-function measureTensors(power: number, dtype: Floats): void {
+/** Which work of a size and type is measured: titles, all by default, and further lengths of rows. */
+interface Selection {
+  readonly titles?: readonly string[];
+  readonly rowLengths?: readonly number[];
+}
+
+function measureTensors(
+  power: number,
+  dtype: Floats,
+  { titles, rowLengths = [] }: Selection,
+): void {
   const group = tensorGroup(power, dtype);
   const bytes = 2 ** power * (dtype === "float32" ? 4 : 2);
   const [from, to] = [1, 2].map(() => device.allocate("uint8", bytes, { fill: 1 }));
   const copy = { group, baseline: true, bytes: 2 * bytes };
   measureOnDevice("copy", copy, () => to!.copyFrom(from!));
-  for (const { title, passes, columns, enqueue } of tensorWork(power, dtype)) {
-    // On the host device each kernel of another type takes a C++ compiler a second.
-    if (QUICK && dtype !== "float32" && !SHORT_TITLES.includes(title)) continue;
+  for (const { title, passes, columns, enqueue } of tensorWork(power, dtype, rowLengths)) {
+    if (titles !== undefined && !titles.includes(title)) continue;
     const peer = { kind: "tensor", title, power, dtype, ...(columns && { columns }) };
-    const name = columns === undefined ? title : `${title} of ${columns} columns`;
+    const name = columns === undefined ? title : rowTitle(title, columns);
     measureOnDevice(name, { group, bytes: passes * bytes, peer }, enqueue);
   }
 }
 
-const powers = ON_GPU ? TENSOR_POWERS_ON_GPU : TENSOR_POWERS;
-for (const power of QUICK ? powers.slice(0, 1) : powers) {
-  measureTensors(power, "float32");
+const all = ON_GPU ? TENSOR_POWERS_ON_GPU : TENSOR_POWERS;
+const powers = QUICK ? all.slice(0, 1) : all;
+for (const power of powers) {
+  measureTensors(
+    power,
+    "float32",
+    power === Math.max(...powers) ? { rowLengths: ROW_LENGTHS } : {},
+  );
 }
 for (const dtype of ["float16", "bfloat16"] as const) {
-  measureTensors(ON_GPU ? scaled(26, 16) : 16, dtype);
+  // On the host device each kernel of another type takes a C++ compiler a second.
+  if (!ON_GPU || QUICK) measureTensors(16, dtype, QUICK ? { titles: SHORT_TITLES } : {});
+  else {
+    measureTensors(26, dtype, { rowLengths: ROW_LENGTHS_OF_HALVES });
+    measureTensors(20, dtype, { titles: SMALL_TITLES });
+  }
 }
 
 const CALLS = scaled(200, 20);

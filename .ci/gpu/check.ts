@@ -10,10 +10,19 @@ import { join } from "node:path";
 import type { CheckFindings, FailingFile } from "../../bench/report/gpu_report.ts";
 import type { ProofStage, StepResult } from "../../bench/report/proof.ts";
 import { findProgram, isExecutable } from "../../src/ffi/build/programs.ts";
+import { KERNEL_OPERATIONS } from "../../src/device/validation/kernel_cases.ts";
 import { addTestSummaries, hasTestSummary, readTestSummary } from "../test_summary.ts";
 import type { DeviceTests } from "./device_tests.ts";
 import { forEachOf, runLimited } from "./processes.ts";
-import { buildStep, describeStep, type GpuContext, passed, runStep, skipped } from "./context.ts";
+import {
+  buildStep,
+  describeStep,
+  type GpuContext,
+  passed,
+  PRECOMPILED,
+  runStep,
+  skipped,
+} from "./context.ts";
 
 /** Milliseconds that a file of tests may take, beside others and alone. */
 export interface TestLimits {
@@ -26,8 +35,8 @@ export const TEST_LIMITS: TestLimits = { beside: 60_000, alone: 30_000 };
 /** Processors that the other steps of the same stage take. */
 const OTHER_STEPS = 4;
 
-/** The tensor operations of the memory check: one of each family of kernels. */
-const MEMORY_CHECKED = "add,sum,matmul,attention,ternaryMatmul";
+/** The operations of the memory check: all built-in kernels, and further families of kernels. */
+const MEMORY_CHECKED = [...KERNEL_OPERATIONS, "matmul", "attention", "ternaryMatmul"];
 
 /** compute-sanitizer's exit status when it found something; it is no program's own. */
 const SANITIZER_FAILURE = 99;
@@ -70,7 +79,7 @@ export function checkStages(
         name: "memory check",
         reserve: seconds(60),
         run: (limit) => {
-          const operations = `--operations=${short ? "none" : MEMORY_CHECKED}`;
+          const operations = `--operations=${short ? PRECOMPILED : MEMORY_CHECKED}`;
           return sanitize(context, "memcheck", ["src/cli/main.ts", "validate", operations], limit);
         },
       },
@@ -191,7 +200,7 @@ async function validate(
   limit: number,
 ): Promise<StepResult> {
   const program = ["run", "-A", "--no-check", "src/cli/main.ts", "validate"];
-  const options = isShort ? ["--operations=none"] : [];
+  const options = isShort ? [`--operations=${PRECOMPILED}`] : [];
   const command = [Deno.execPath(), ...program, ...options];
   const output = await runStep(context, "validate", command, limit);
   return passed(COUNTS.exec(output)?.[0] ?? "");

@@ -35,11 +35,19 @@ import {
 } from "../../bench/report/tuned_choices.ts";
 import { findProgram } from "../../src/ffi/build/programs.ts";
 import { ROOT } from "../steps.ts";
-import { buildStep, describeStep, type GpuContext, passed, runStep, skipped } from "./context.ts";
+import {
+  buildStep,
+  describeStep,
+  type GpuContext,
+  passed,
+  PRECOMPILED,
+  runStep,
+  skipped,
+} from "./context.ts";
 
 /** Areas in order, with the seconds that each needs on a GPU, other libraries included. */
 const AREAS: readonly (readonly [area: string, seconds: number])[] = [
-  ["tensor", 65],
+  ["tensor", 75],
   ["kernel", 6],
   ["matmul", 25],
   ["attention", 20],
@@ -61,8 +69,11 @@ const LAST = ["stream", "pool", "upload", "upstream", "memory"];
 /** Areas that use no GPU: they are run only where all programs are to be tried. */
 const WITHOUT_GPU = ["ffi", "overhead", "occupancy", "plan", "cache", "replay"];
 
-/** The tensor operations that are compared with their definitions before anything is timed. */
-const GATE = "add,sum,softmax,matmul,attention,ternaryMatmul";
+/** The operations that are compared with their definitions before anything is timed. */
+const GATE = [
+  ...PRECOMPILED,
+  ...["add", "sum", "softmax", "matmul", "attention", "ternaryMatmul"],
+];
 
 /** Processors from which all areas load and compile beside the first steps. */
 const MANY_PROCESSORS = 8;
@@ -157,7 +168,7 @@ export class MeasureRun implements AsyncDisposable {
     if (navigator.hardwareConcurrency >= MANY_PROCESSORS) {
       for (const [area] of AREAS) if (area.includes(this.#only)) this.#area(area);
     }
-    const operations = isShort ? "none" : GATE;
+    const operations = isShort ? PRECOMPILED : GATE;
     const program = ["run", "-A", "--no-check", "src/cli/main.ts", "validate"];
     const output = await runStep(
       this.#context,

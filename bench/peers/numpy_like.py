@@ -80,6 +80,7 @@ class NumPyLike:
             "mean": lambda: library.mean(x),
             "max": lambda: library.max(x),
             "sum along axis 0": lambda: library.sum(wide, 0),
+            "sum along axis 1": lambda: library.sum(matrix, 1),
             "add a row": lambda: library.add(wide, row, out=z.reshape(wide.shape)),
             "transpose": lambda: library.copyto(square, turned),
             "softmax": softmax,

@@ -81,6 +81,7 @@ class PyTorch:
             "mean": lambda: torch.mean(x),
             "max": lambda: torch.max(x),
             "sum along axis 0": lambda: torch.sum(wide, 0),
+            "sum along axis 1": lambda: torch.sum(matrix, 1),
             "add a row": lambda: torch.add(wide, row, out=z.reshape(wide.shape)),
             "transpose": lambda: square.copy_(turned),
             "softmax": lambda: torch.softmax(matrix, 1, out=result),

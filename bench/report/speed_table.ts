@@ -7,7 +7,13 @@
 
 import type { Peaks } from "./data_sheets.ts";
 import { type Figure, peersOf } from "./figure.ts";
-import { tensorGroup } from "./tensor_goals.ts";
+import {
+  ROW_LENGTHS,
+  ROW_LENGTHS_OF_HALVES,
+  rowTitle,
+  SMALL_TITLES,
+  tensorGroup,
+} from "./tensor_goals.ts";
 
 /** A goal: nanoseconds on an H200, or a time by that of the fastest peer, the limit or another title. */
 type Goal =
@@ -49,8 +55,21 @@ const LARGE_GOALS: Readonly<Record<string, number>> = {
   ...{ sum: 67, mean: 67, max: 67, transpose: 142, softmax: 135, layerNorm: 133 },
 };
 
-const tensors = (group: string, goalOf: (title: string) => Goal): Work[] =>
-  Object.keys(LARGE_GOALS).map((title) => ({ area: "tensor", group, title, goal: goalOf(title) }));
+const tensors = (
+  group: string,
+  goalOf: (title: string) => Goal,
+  titles = Object.keys(LARGE_GOALS),
+): Work[] => titles.map((title) => ({ area: "tensor", group, title, goal: goalOf(title) }));
+
+/** Reductions and row operations on rows of other lengths. */
+const rowsOf = (group: string, lengths: readonly number[]): Work[] =>
+  lengths.flatMap((columns) =>
+    tensors(
+      group,
+      () => PEER,
+      ["sum along axis 1", "softmax", "layerNorm"].map((title) => rowTitle(title, columns)),
+    )
+  );
 
 const product = (m: number, edge: number, rest: string, goal: Goal, title = "matmul()"): Work => ({
   ...{
@@ -80,9 +99,14 @@ const builtIn = (title: string, goal: Goal): Work => ({
 
 const WORK: readonly Work[] = [
   ...tensors(tensorGroup(26), (title) => µs(LARGE_GOALS[title]!)),
-  ...tensors(tensorGroup(26, "float16"), () => PEER),
-  ...tensors(tensorGroup(26, "bfloat16"), () => PEER),
+  ...tensors(tensorGroup(26), () => PEER, ["sum along axis 0", "add a row"]),
+  ...rowsOf(tensorGroup(26), ROW_LENGTHS),
   ...tensors(tensorGroup(20), () => PEER),
+  ...["float16", "bfloat16"].flatMap((dtype) => [
+    ...tensors(tensorGroup(26, dtype), () => PEER),
+    ...rowsOf(tensorGroup(26, dtype), ROW_LENGTHS_OF_HALVES),
+    ...tensors(tensorGroup(20, dtype), () => PEER, [...SMALL_TITLES]),
+  ]),
   product(1, 4096, " float32", µs(20)),
   product(1, 4096, " transposed float32", µs(20)),
   product(1024, 1024, " float16", µs(11)),

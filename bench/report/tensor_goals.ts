@@ -17,6 +17,17 @@ export const TENSOR_POWERS: readonly number[] = [16, 18, 20, 22, 24];
 export const TENSOR_POWERS_ON_GPU: readonly number[] = [26, 20];
 const GPU_TENSOR_POWER = 26;
 
+/** Elements of the rows of the largest tensors, besides 1,024; of 16-bit types there is one length. */
+export const ROW_LENGTHS: readonly number[] = [128, 8192, 10_001, 65_536];
+export const ROW_LENGTHS_OF_HALVES: readonly number[] = [8192];
+/** The operations on 2^20 elements of 16-bit types. */
+export const SMALL_TITLES: readonly string[] = ["add", "exp", "sum"];
+
+/** The title of an operation on rows of other than 1,024 elements. */
+export function rowTitle(title: string, columns: number): string {
+  return `${title} of ${columns} columns`;
+}
+
 /** The group of the benchmarks of a size. */
 export function tensorGroup(power: number, dtype = "float32"): string {
   return `tensors of 2^${power} ${dtype}`;

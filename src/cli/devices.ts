@@ -4,9 +4,9 @@
  * @module
  */
 
-import { type OperationRow, VALIDATED_OPERATIONS, validateOperations } from "../device/tensor.ts";
 import { formatBytes } from "../lab/memory/mod.ts";
 import { green, red, yellow } from "@std/fmt/colors";
+import { closestString } from "@std/text/closest-string";
 import {
   bestDevice,
   defaultDevice,
@@ -18,6 +18,7 @@ import {
   NoDeviceError,
   openDevice,
   validate,
+  VALIDATED_OPERATIONS,
   type ValidationRow,
 } from "../../mod.ts";
 import {
@@ -28,8 +29,9 @@ import {
   labelOf,
   printResult,
   showProgress,
+  UsageError,
 } from "./command.ts";
-import { refuseOption, textOption } from "./options.ts";
+import { textOption } from "./options.ts";
 import { formatNumber, formatRate, textTable, wrapText } from "./format.ts";
 
 const INSTALL = "deno install --global --allow-all --name gridstride jsr:@gridstride/cuda/cli";
@@ -140,94 +142,88 @@ Exit code 1 if no device can be opened.`,
   },
 };
 
-function describeValidation(device: string, rows: readonly ValidationRow[]): string {
-  const failures = rows.filter(({ passed }) => !passed);
-  const summary = `${rows.length - failures.length} passed, ${failures.length} failed on ${device}`;
-  const kernels = Map.groupBy(rows, ({ kernel }) => kernel);
+/** An error with three digits: `0.498`, `1.2e-9`, `∞`. */
+const formatError = (error: number) =>
+  error === 0 || (error >= 0.001 && error < 1e6) || error === Infinity
+    ? formatNumber(error)
+    : error.toExponential(1);
+
+/** The error that is nearest to its bound, or furthest beyond it, and the element types that fail. */
+function describeErrors(rows: readonly ValidationRow[]): string {
+  const failed = rows.filter(({ passed }) => !passed)
+    .map(({ dtype, size }) => size === undefined ? dtype : `${dtype} of size ${size}`);
+  const failures = failed.length === 0 ? "" : `; failed: ${failed.join(", ")}`;
+  const uncompiled = rows.find(({ compileError }) => compileError !== undefined);
+  if (uncompiled !== undefined) {
+    return `does not compile: ${uncompiled.compileError!.split("\n")[0]}${failures}`;
+  }
   const share = ({ maxError, bound }: ValidationRow) => maxError === 0 ? 0 : maxError / bound;
-  const table = textTable(
-    ["kernel", "checks", "failed", "worst error ÷ bound"],
-    [...kernels].map(([kernel, all]) => [
-      ...[kernel, String(all.length), String(all.filter(({ passed }) => !passed).length)],
-      formatNumber(Math.max(...all.map(share))),
-    ]),
-    "<>>>",
-  );
-  const failed = failures.map(({ kernel, dtype, size, maxError, bound }) =>
-    `✗ ${kernel} ${dtype}, size ${size}: the error ${
-      maxError.toExponential(2)
-    } exceeds the bound ` +
-    bound.toExponential(2)
-  );
-  return [(failures.length === 0 ? green : red)(summary), ...failed, "", table].join("\n");
+  const { maxError, bound, unit } = rows.reduce((a, b) => share(b) > share(a) ? b : a);
+  if (maxError === 0) return "exact";
+  return `${formatError(maxError)} of ${formatError(bound)}${
+    unit === "ulp" ? " ULP" : ""
+  }${failures}`;
 }
 
-/** One line for each operation: its element types, the error nearest to its bound, and failures. */
-function describeOperations(rows: readonly OperationRow[]): string {
-  const nameOf = ({ operation, variant = "" }: OperationRow) => `${operation} ${variant}`;
-  const lines = [...Map.groupBy(rows, nameOf)].map(([operation, own]) => {
-    const failed = own.filter(({ passed }) => !passed);
-    const share = ({ maxError, bound }: OperationRow) => maxError / Math.max(bound, 0.01);
-    const worst = own.reduce((a, b) => share(b) > share(a) ? b : a);
-    const uncompiled = own.find(({ compileError }) => compileError !== undefined);
-    const figures = uncompiled !== undefined
-      ? `does not compile: ${uncompiled.compileError!.split("\n")[0]}`
-      : worst.maxError === 0
-      ? "exact"
-      : `${worst.maxError.toFixed(2)} of ${worst.bound} ULP`;
-    const types = own.length === 1 ? own[0]!.dtype : `${own.length} types`;
-    const text = `${operation.padEnd(29)}${types.padEnd(10)}${figures}`;
-    return failed.length === 0
-      ? `✓ ${text}`
-      : red(`✗ ${text} (${failed.map(({ dtype }) => dtype).join(", ")})`);
-  });
-  return `Tensor operations, largest error of the worst type:\n${lines.join("\n")}`;
+function describeValidation(device: string, rows: readonly ValidationRow[]): string {
+  const failures = rows.filter(({ passed }) => !passed).length;
+  const summary = `${rows.length - failures} passed, ${failures} failed on ${device}`;
+  const nameOf = ({ operation, variant = "" }: ValidationRow) => `${operation} ${variant}`.trim();
+  const placeOf = ({ operation }: ValidationRow) => VALIDATED_OPERATIONS.indexOf(operation);
+  const groups = Map.groupBy(rows.toSorted((a, b) => placeOf(a) - placeOf(b)), nameOf);
+  const table = textTable(
+    ["", "operation", "checks", "largest error, of its bound"],
+    [...groups].map(([name, own]) => [
+      own.every(({ passed }) => passed) ? green("✓") : red("✗"),
+      ...[name, String(own.length), describeErrors(own)],
+    ]),
+    "<<>",
+  );
+  return `${(failures === 0 ? green : red)(summary)}\n\n${table}`;
 }
 
 function operationNames(invocation: Invocation): string[] | undefined {
-  const text = textOption(invocation, "operations");
-  if (text === undefined || text === "all") return undefined;
-  const names = text === "none" ? [] : text.split(",");
-  if (names.every((name) => VALIDATED_OPERATIONS.includes(name))) return names;
-  return refuseOption("operations", `among ${VALIDATED_OPERATIONS.join(", ")}`, text);
+  const names = textOption(invocation, "operations")?.split(",").map((name) => name.trim());
+  const unknown = names?.find((name) => !VALIDATED_OPERATIONS.includes(name));
+  if (unknown === undefined) return names;
+  const closest = closestString(unknown, [...VALIDATED_OPERATIONS]);
+  throw new UsageError(
+    "Cannot use --operations as each must be listed by `gridstride validate --help`: " +
+      `one is "${unknown}". Did you mean "${closest}"?`,
+  );
 }
 
 export const VALIDATE: Command = {
   name: "validate",
-  summary: "compare built-in kernels and tensor operations with a double-precision reference",
-  description: `Runs every built-in kernel with every element type and several sizes, and every
-tensor operation with every element type that it takes, and compares the results with a
-double-precision computation in TypeScript. The first run compiles the kernels of the operations.`,
+  summary: "compare operations with a double-precision reference",
+  description: `Runs operations with every element type that they take, and compares the results
+with a double-precision computation in TypeScript. The kernels of device.kernels are built in; those
+of tensor operations are compiled on the first run.`,
   options: {
     ...DEVICE_OPTION,
-    "--operations <NAMES>": 'tensor operations, such as "add,exp"; "none" for none ["all"]',
+    "--operations <NAMES>": 'operations, such as "sum,exp" [all]',
   },
-  details: `With --json: { kernels, operations }: arrays of { kernel, device, dtype, size, maxError,
-bound, passed, fake } and of { operation, variant, dtype, maxError, bound, passed, compileError },
-whose errors are in units of the last place.
+  details: `With --json: an array of { operation, variant, device, fake, dtype, size, maxError,
+bound, unit, passed, compileError }. The unit of errors is "ulp", units in the last place, or
+"absolute"; an error is null without a result. A name such as sum stands for a built-in kernel and
+for a tensor operation: rows of built-in kernels have the variant "device.kernels".
 
-Exit code 1 if an error exceeds its bound, or a kernel does not compile.`,
+Exit code 1 if an error exceeds its bound, or a kernel does not compile.
+
+Operations: ${VALIDATED_OPERATIONS.join(", ")}.`,
   async run(invocation) {
-    const names = operationNames(invocation);
+    const operations = operationNames(invocation);
     using device = openDevice(invocation.device);
     const rows = await validate(device, {
-      onProgress: ({ done, total, kernel }) => showProgress(`${done}/${total} ${kernel}`),
-    });
-    const operations = await validateOperations(device, {
-      ...(names === undefined ? {} : { operations: names }),
+      ...(operations === undefined ? {} : { operations }),
       onProgress: ({ done, total, operation }) => showProgress(`${done}/${total} ${operation}`),
     });
     showProgress("");
     printResult(
       invocation,
-      { kernels: rows, operations },
-      () =>
-        [
-          describeValidation(labelOf(device), rows),
-          ...(operations.length === 0 ? [] : [describeOperations(operations)]),
-          describeDevices(listDevices()),
-        ].join("\n\n"),
+      rows,
+      () => `${describeValidation(labelOf(device), rows)}\n\n${describeDevices(listDevices())}`,
     );
-    return [...rows, ...operations].every(({ passed }) => passed) ? EXIT.done : EXIT.failed;
+    return rows.every(({ passed }) => passed) ? EXIT.done : EXIT.failed;
   },
 };

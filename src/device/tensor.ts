@@ -12,8 +12,3 @@ provideDefaultDevice(openDevice);
 export * from "../tensor/mod.ts";
 export { DeviceFallback } from "./device_fallback.ts";
 export type { DeviceStatistics, Provider } from "./device_statistics.ts";
-export {
-  type OperationRow,
-  VALIDATED_OPERATIONS,
-  validateOperations,
-} from "./validation/tensor_validation.ts";

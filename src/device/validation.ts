@@ -1,50 +1,28 @@
 /**
- * Validation: every built-in kernel against a computation in double precision.
+ * Validation: operations against a computation in double precision.
  *
  * @module
  */
 
-import { requireInstance, requireOptions } from "../ffi/arguments.ts";
+import { checkSize, requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import { checkSize } from "../ffi/arguments.ts";
-import type { DType } from "../memory/dtype.ts";
 import { Device } from "./device.ts";
-import { ELEMENTWISE_CASES } from "./validation/elementwise_cases.ts";
-import { REDUCTION_CASES } from "./validation/reduction_cases.ts";
-import { RandomSource } from "./validation/validation_case.ts";
-
-/**
- * The result of one kernel with one element type on one size.
- * @category Detection and diagnosis
- */
-export interface ValidationRow {
-  /** The kernel. */
-  readonly kernel: string;
-  /** The device it ran on. */
-  readonly device: string;
-  /** Whether `GRIDSTRIDE_FAKE` makes the device up. */
-  readonly fake: boolean;
-  /** The element type. */
-  readonly dtype: DType;
-  /** The number of elements. */
-  readonly size: number;
-  /** The error of the element that is closest to its bound, or furthest beyond it. */
-  readonly maxError: number;
-  /** The bound of that element: 0 where the result must be exact. */
-  readonly bound: number;
-  /** Whether every element is within its bound. */
-  readonly passed: boolean;
-}
+import { KERNEL_OPERATIONS, runSizedCases, sizedCases } from "./validation/kernel_cases.ts";
+import { TENSOR_OPERATIONS } from "./validation/tensor_operations.ts";
+import type { ValidationRow } from "./validation/validation_row.ts";
 
 /**
  * Options of {@linkcode validate}.
  * @category Detection and diagnosis
  */
 export interface ValidationOptions {
-  /** Element counts; by default one of them odd and of many blocks. */
+  /** Operations among {@linkcode VALIDATED_OPERATIONS}; all by default. */
+  readonly operations?: readonly string[];
+  /**
+   * Element counts of the methods of `device.kernels`; by default one of them odd and of many
+   * blocks. Tensor operations have shapes of their own.
+   */
   readonly sizes?: readonly number[];
-  /** Kernels; all by default. */
-  readonly kernels?: readonly string[];
   /** Seed of the random data; equal seeds give equal data. */
   readonly seed?: number;
   /** Called before each row. */
@@ -53,20 +31,18 @@ export interface ValidationOptions {
     readonly done: number;
     /** All rows. */
     readonly total: number;
-    /** The kernel of the next row. */
-    readonly kernel: string;
+    /** The operation of the next row. */
+    readonly operation: string;
   }) => void;
 }
 
-const CASES = [...ELEMENTWISE_CASES, ...REDUCTION_CASES];
-
 /**
- * The kernels that {@linkcode validate} runs.
+ * The operations that {@linkcode validate} runs: methods of `device.kernels` and tensor operations.
  * @category Detection and diagnosis
  */
-export const VALIDATED_KERNELS: readonly string[] = [
-  ...new Set(CASES.map(({ kernel }) => kernel)),
-];
+export const VALIDATED_OPERATIONS: readonly string[] = [
+  ...new Set([...KERNEL_OPERATIONS, ...TENSOR_OPERATIONS]),
+].sort();
 
 function requireList(value: unknown, name: string): asserts value is readonly unknown[] {
   if (Array.isArray(value)) return;
@@ -80,16 +56,15 @@ function requireCallback(onProgress: unknown): void {
   );
 }
 
-function requireKernels(kernels: readonly string[]): void {
-  requireList(kernels, "kernels");
-  for (const kernel of kernels) {
-    if (VALIDATED_KERNELS.includes(kernel)) continue;
-    throw new RangeError(
-      `Cannot validate as kernels must be among ${VALIDATED_KERNELS.join(", ")}: one is ${
-        describeValue(kernel)
-      }`,
-    );
-  }
+function requireOperations(operations: readonly string[]): void {
+  requireList(operations, "operations");
+  const unknown = operations.findIndex((name) => !VALIDATED_OPERATIONS.includes(name));
+  if (unknown < 0) return;
+  throw new RangeError(
+    `Cannot validate as each of operations must be in VALIDATED_OPERATIONS: one is ${
+      describeValue(operations[unknown])
+    }`,
+  );
 }
 
 function requireSizes(sizes: readonly number[]): void {
@@ -98,19 +73,21 @@ function requireSizes(sizes: readonly number[]): void {
 }
 
 /**
- * Runs every built-in kernel with every element type and compares the results with a
- * double-precision computation. Bounds are those the kernels' own files derive; integer results
- * must be exact.
+ * Runs operations with every element type that they take and compares the results with a
+ * double-precision computation. A name such as `"sum"` stands for the method of `device.kernels`,
+ * whose bounds its file derives, and for the tensor operation, whose bounds are in units of the last
+ * place. Integer results must be exact. The kernels of tensor operations are compiled on the first
+ * run; one that does not compile fails its row, and the others are run.
  *
- * @throws {RangeError} If a kernel is unknown.
+ * @throws {RangeError} If an operation is unknown.
  *
  * @example
  * ```ts
  * import { openDevice, validate } from "@gridstride/cuda";
  *
  * using device = openDevice();
- * const failed = (await validate(device)).filter(({ passed }) => !passed);
- * console.table(failed);
+ * const rows = await validate(device, { operations: ["moments", "histogram"] });
+ * console.table(rows.filter(({ passed }) => !passed));
  * ```
  * @category Detection and diagnosis
  */
@@ -119,26 +96,23 @@ export async function validate(
   options: ValidationOptions = {},
 ): Promise<ValidationRow[]> {
   requireInstance(device, Device, "device", "validate");
-  requireOptions(options, ["sizes", "kernels", "seed", "onProgress"], "validate");
-  const { sizes = [1, 100_003], kernels = VALIDATED_KERNELS, seed = 1, onProgress } = options;
-  requireKernels(kernels);
+  requireOptions(options, ["operations", "sizes", "seed", "onProgress"], "validate");
+  const { operations = VALIDATED_OPERATIONS, sizes = [1, 100_003], seed = 1, onProgress } = options;
+  requireOperations(operations);
   requireSizes(sizes);
   checkSize(seed, "seed", "validate");
   requireCallback(onProgress);
-  const work = CASES
-    .filter(({ kernel }) => kernels.includes(kernel))
-    .flatMap((candidate) =>
-      sizes
-        .filter((size) => size > 0 || candidate.needsElements !== true)
-        .map((size) => ({ candidate, size }))
-    );
-  const rows: ValidationRow[] = [];
-  for (const [done, { candidate, size }] of work.entries()) {
-    const { kernel, dtype } = candidate;
-    onProgress?.({ done, total: work.length, kernel });
-    const comparison = await candidate.run(device, size, new RandomSource(seed + size));
-    const { label, info: { fake } } = device;
-    rows.push({ kernel, device: label, fake, dtype, size, ...comparison });
-  }
-  return rows;
+  const sized = sizedCases(operations, sizes);
+  // Programs without tensors do not load them.
+  const tensors = operations.some((name) => TENSOR_OPERATIONS.includes(name))
+    ? await import("./validation/tensor_cases.ts")
+    : undefined;
+  const cases = (tensors?.TENSOR_CASES ?? [])
+    .filter(({ operation }) => operations.includes(operation));
+  const total = sized.length + cases.length;
+  let done = 0;
+  const onStart = (operation: string) => onProgress?.({ done: done++, total, operation });
+  const rows = await runSizedCases(device, sized, seed, onStart);
+  const further = await tensors?.runTensorCases(device, cases, seed, onStart) ?? [];
+  return [...rows, ...further];
 }

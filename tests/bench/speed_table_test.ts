@@ -70,6 +70,25 @@ Deno.test("speedTable() has ours, the fastest peer, the limit and the goal of ea
   assertEquals(row("ternary 512 × 2560 × 2560: ternaryMatmul"), [null, null, null, null]);
 });
 
+Deno.test("speedTable() has rows of several lengths, and 16-bit types of two sizes", () => {
+  const [large, small] = ["tensors of 2^26 bfloat16", "tensors of 2^20 float16"];
+  const softmax = "softmax of 8192 columns";
+  const figures = [
+    figure("tensor", large, softmax, 70),
+    figure("tensor", large, "PyTorch", 100, beside(softmax)),
+    figure("tensor", small, "exp", 4),
+  ];
+  const rows = speedTable(figures, "NVIDIA H200", PEAKS);
+  const { ours, goal } = rowOf(rows, `${large}: ${softmax}`);
+  assertEquals([ours, goal], [70_000, 102_000]);
+  assertEquals(rowOf(rows, `${small}: exp`).ours, 4000);
+  for (const columns of [128, 8192, 10_001, 65_536]) {
+    for (const title of ["sum along axis 1", "softmax", "layerNorm"]) {
+      rowOf(rows, `${GROUP}: ${title} of ${columns} columns`);
+    }
+  }
+});
+
 Deno.test("speedTable() takes the same work in another size, without the goal of a GPU", () => {
   const figures = [
     figure("tensor", "tensors of 2^16 float32", "add", 50, { bytes: 4 }),

@@ -91,36 +91,51 @@ Deno.test("`doctor` exits with 1 without a library, and suggests a build", async
   }
 });
 
-Deno.test("`validate --json` lists every kernel with error and bound", async () => {
+Deno.test("`validate --json` lists every check with error and bound", async () => {
   const fakes = { GRIDSTRIDE_FAKE: "1GiB@8.9" };
   const { code, stdout } = await run(
-    ["validate", "--device", "host", "--operations", "add,sum", "--json"],
+    ["validate", "--device", "host", "--operations", "sum,scale", "--json"],
     fakes,
   );
-  const { kernels: rows, operations } = JSON.parse(stdout) as {
-    kernels: (ValidationRow & { fake: boolean })[];
-    operations: { operation: string; passed: boolean }[];
-  };
-  assertEquals(operations.length, 25);
-  assert(operations.every(({ operation, passed }) => passed && /^(?:add|sum)$/.test(operation)));
-  assertEquals(code, 0);
-  assert(rows.length > 200);
+  const rows: ValidationRow[] = JSON.parse(stdout);
+  assertEquals([code, rows.length], [0, 45]);
+  const [builtIn, tensors] = [
+    "operation,variant,device,fake,dtype,size",
+    "operation,device,fake,dtype",
+  ]
+    .map((start) => `${start},maxError,bound,unit,passed`);
   for (const row of rows) {
-    assertEquals(Object.keys(row).join(), "kernel,device,fake,dtype,size,maxError,bound,passed");
+    assertEquals(Object.keys(row).join(), row.unit === "ulp" ? tensors : builtIn);
     assert(row.fake && row.passed && row.maxError <= row.bound, JSON.stringify(row));
   }
 });
 
-Deno.test("`validate` prints its summary first, with the device, and one line per kernel", async () => {
-  const { code, stdout } = await run(["validate", "--operations=exp"], {
+Deno.test("`validate` prints its summary first, with the device, and one line per operation", async () => {
+  const { code, stdout } = await run(["validate", "--operations=sum, histogram,scale"], {
     GRIDSTRIDE_FAKE: "1GiB@8.9",
   });
   const lines = stdout.trim().split("\n");
   assertEquals(code, 0, stdout);
-  assertMatch(lines[0]!, /^\d{3} passed, 0 failed on host:0 \(fake\)$/);
-  assert(lines.length < 60, stdout);
-  assert(lines.filter((line) => /^axpy /.test(line)).length === 1, stdout);
-  assert(lines.filter((line) => /^✓ exp .*12 types/.test(line)).length === 1, stdout);
+  assertEquals(lines[0], "93 passed, 0 failed on host:0 (fake)");
+  const checks = lines.filter((line) => line.startsWith("✓")).map((line) => line.split(/ {2,}/));
+  assertEquals(checks.map(([, name, count]) => [name, count]), [
+    ["histogram device.kernels shared", "24"],
+    ["histogram device.kernels global", "24"],
+    ["scale device.kernels", "8"],
+    ["sum device.kernels", "24"],
+    ["sum", "13"],
+  ]);
+  assertEquals(checks[0]![3], "exact");
+  assertMatch(checks[2]![3]!, /^[\d.e-]+ of [\d.e-]+$/);
+  assertMatch(checks[4]![3]!, /^[\d.]+ of 64 ULP$/);
+});
+
+Deno.test("`validate` suggests a name for one that is no operation", async () => {
+  const { code, stderr } = await runInProcess(["validate", "--operations", "add,sofmax"]);
+  assertEquals(code, 2);
+  assertStringIncludes(stderr, 'one is "sofmax". Did you mean "softmax"?');
+  const help = await runInProcess(["validate", "--help"]);
+  assertMatch(help.stdout, /^Operations: DeviceAwareQuantizer, abs, [^]* softmax,/m);
 });
 
 Deno.test("`--version` prints the version of the package", async () => {

@@ -47,8 +47,8 @@ const TAKERS: Readonly<Record<string, (fixture: Fixture, size: never) => unknown
     AXPY.launch({ grid: 1, block: 1, sharedMemory }, 1, x, y, 1),
   "priority of createStream": (_, priority) => device.createStream({ priority }),
   "handle of fromHandle": (_, handle) => Stream.fromHandle(device, handle),
-  "sizes of validate": (_, size) => validate(device, { kernels: ["fill"], sizes: [size] }),
-  "seed of validate": (_, seed) => validate(device, { kernels: ["fill"], seed }),
+  "sizes of validate": (_, size) => validate(device, { operations: ["fill"], sizes: [size] }),
+  "seed of validate": (_, seed) => validate(device, { operations: ["fill"], seed }),
 };
 
 Deno.test("Functions that take a size name the argument when it is malformed", async () => {

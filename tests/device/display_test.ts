@@ -138,7 +138,7 @@ Deno.test("Reports of fakes say so", async () => {
      using device = openDevice();
      using trace = new DeviceTrace(device);
      const recording = await trace.report();
-     const [row] = await validate(device, { kernels: ["fill"], sizes: [1] });
+     const [row] = await validate(device, { operations: ["fill"], sizes: [1] });
      const { fake } = device.memory.stats();
      const named = JSON.parse([...traceFile([recording])].join("")).traceEvents.find(({ name }) => name === "process_name");
      console.log(JSON.stringify([fake, recording.fake, row.fake, named.args.name]), device.stream);`,

@@ -1,10 +1,11 @@
 import { device } from "../support/device.ts";
-import { CompileError, Device, DTYPES } from "../../mod.ts";
-import { assertEquals, assertRejects } from "@std/assert";
-import { VALIDATED_OPERATIONS, validateOperations } from "../../src/device/tensor.ts";
+import { CompileError, Device, DTYPES, validate, VALIDATED_OPERATIONS } from "../../mod.ts";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { CREATION_OPERATIONS } from "../../src/device/validation/creation_operations.ts";
 import { PRODUCT_OPERATIONS } from "../../src/device/validation/product_operations.ts";
-import { CASES, runCases } from "../../src/device/validation/tensor_validation.ts";
+import { KERNEL_OPERATIONS } from "../../src/device/validation/kernel_cases.ts";
+import { runTensorCases, TENSOR_CASES } from "../../src/device/validation/tensor_cases.ts";
+import { TENSOR_OPERATIONS } from "../../src/device/validation/tensor_operations.ts";
 import { DeviceContext } from "../../src/hardware/device_context.ts";
 import { DeviceWork, KERNEL_COMPILER } from "../../src/tensor/kit/device_work.ts";
 import { domainProblem, OPERATIONS } from "../../src/tensor/kit/expression/operations.ts";
@@ -12,17 +13,21 @@ import * as tensors from "../../src/tensor/mod.ts";
 import { ternaryVariants } from "../../src/ternary/ternary_matmul.ts";
 import { QUANTIZATION_OPERATIONS } from "../../src/device/validation/quantization_operations.ts";
 
-Deno.test("validateOperations() compares every variant of an operation with its reference", async () => {
+Deno.test("validate() compares every variant of an operation with its reference", async () => {
   const names = Object.keys({ ...PRODUCT_OPERATIONS, ...QUANTIZATION_OPERATIONS });
   const operations = [...new Set(names.map((name) => name.split(" ")[0]!))];
   assertEquals(operations.filter((name) => !VALIDATED_OPERATIONS.includes(name)), []);
   // Each type of elements is a kernel: the first of every variant, and of products some whose code
   // differs; tests/tensor has the others.
-  const cases = CASES.filter((it) => operations.includes(it.operation)).filter((it, at, all) =>
+  const cases = TENSOR_CASES.filter((it) => operations.includes(it.operation)).filter((
+    it,
+    at,
+    all,
+  ) =>
     at === all.findIndex((own) => own.operation === it.operation && own.variant === it.variant) ||
     (it.variant === undefined && ["float8_e5m2", "uint16"].includes(it.dtype))
   );
-  const rows = await runCases(device, cases, 1);
+  const rows = await runTensorCases(device, cases, 1);
   assertEquals(rows.filter(({ passed }) => !passed), []);
   const ran = rows.map(({ operation, variant }) => [operation, variant].join(" ").trim());
   // Some variants of products are for one form of kernels, or need tensor cores or a library.
@@ -32,26 +37,26 @@ Deno.test("validateOperations() compares every variant of an operation with its 
   const work = DeviceWork.of(device.context);
   const products = work.form === "block"
     ? ["vector", "int8", "packed", "relu", "gelu", "quantized"]
-    : ["vector", "simt", "mma", "mma tf32", "relu", "gelu", "quantized"];
+    : ["vector", "rows", "simt", "mma", "mma tf32", "relu", "gelu", "quantized"];
   const own = products.map((it) => `matmul ${it}`);
   assertEquals(own.filter((name) => !ran.includes(name)), []);
   const ternary = ternaryVariants(work).map((it) => `ternaryMatmul ${it}`);
   assertEquals(ran.filter((name) => name.startsWith("ternaryMatmul")).sort(), ternary.sort());
 });
 
-Deno.test("validateOperations() compares tensors that are made or come from files", async () => {
+Deno.test("validate() compares tensors that are made or come from files", async () => {
   // The others have a kernel for each element type.
   const names = Object.keys(CREATION_OPERATIONS).filter((it) => !/^(eye|arange|linspace)/.test(it));
   const operations = [...new Set(names.map((name) => name.split(" ")[0]!))];
-  const rows = await validateOperations(device, { operations });
+  const rows = await validate(device, { operations });
   assertEquals(rows.filter(({ passed }) => !passed), []);
   const ran = rows.map(({ operation, variant }) => [operation, variant].join(" ").trim());
   assertEquals([...new Set(ran)], names);
 });
 
-Deno.test("validateOperations() has a case for every element type that an operation takes", async () => {
+Deno.test("validate() has a case for every element type that an operation takes", async () => {
   const typesOf = (name: string) =>
-    new Set(CASES.filter(({ operation }) => operation === name).map(({ dtype }) => dtype));
+    new Set(TENSOR_CASES.filter(({ operation }) => operation === name).map(({ dtype }) => dtype));
   for (const [name, { domain }] of Object.entries(OPERATIONS)) {
     if (!(name in tensors)) continue;
     const taken = DTYPES.filter((dtype) => domainProblem(domain, dtype) === undefined);
@@ -67,13 +72,15 @@ Deno.test("validateOperations() has a case for every element type that an operat
   // Of a kernel that several operations share, of bool and of the narrow floats.
   const some = ["silu int8", "maximum bool", "bitwiseInvert bool", "nextAfter float16"];
   const chosen = [...some, "embedding float8_e4m3", "full float8_e5m2", "linspace bool"];
-  const work = CASES.filter(({ operation, dtype }) => chosen.includes(`${operation} ${dtype}`));
-  const rows = await runCases(device, work, 1);
+  const work = TENSOR_CASES.filter(({ operation, dtype }) =>
+    chosen.includes(`${operation} ${dtype}`)
+  );
+  const rows = await runTensorCases(device, work, 1);
   assertEquals(rows.length, chosen.length);
   assertEquals(rows.filter(({ passed }) => !passed), []);
 });
 
-Deno.test("validateOperations() goes on after a kernel that does not compile", async () => {
+Deno.test("validate() goes on after a kernel that does not compile", async () => {
   const { library, ordinal, info } = device.context;
   const context = new DeviceContext(library, ordinal, info);
   using other = new Device(context);
@@ -89,8 +96,10 @@ Deno.test("validateOperations() goes on after a kernel that does not compile", a
     },
   });
   const wanted = ["exp float32", "tanh float32", "tanh float16", "sqrt float32", "softmax float32"];
-  const cases = CASES.filter(({ operation, dtype }) => wanted.includes(`${operation} ${dtype}`));
-  const rows = await runCases(other, cases, 1);
+  const cases = TENSOR_CASES.filter(({ operation, dtype }) =>
+    wanted.includes(`${operation} ${dtype}`)
+  );
+  const rows = await runTensorCases(other, cases, 1);
   assertEquals(rows.length, wanted.length);
   for (const { operation, passed, maxError, compileError } of rows) {
     const isWrong = operation === "tanh";
@@ -99,9 +108,37 @@ Deno.test("validateOperations() goes on after a kernel that does not compile", a
   }
 });
 
-Deno.test("validateOperations() refuses an unknown operation", async () => {
+Deno.test("VALIDATED_OPERATIONS names every method of device.kernels and every tensor operation", () => {
+  const tensorOperations = new Set(TENSOR_CASES.map(({ operation }) => operation));
+  assertEquals(TENSOR_OPERATIONS, [...tensorOperations].sort());
+  const all = new Set([...KERNEL_OPERATIONS, ...tensorOperations]);
+  assertEquals(VALIDATED_OPERATIONS, [...all].sort());
+});
+
+Deno.test("validate() runs the method of device.kernels and the tensor operation of a name", async () => {
+  const started: string[] = [];
+  const rows = await validate(device, {
+    ...{ operations: ["sum", "fill"], sizes: [300] },
+    onProgress: ({ done, total, operation }) => started.push(`${done} of ${total}: ${operation}`),
+  });
+  assertEquals(rows.filter(({ passed }) => !passed), []);
+  const { label, info: { fake } } = device;
+  assert(rows.every((row) => row.device === label && row.fake === fake));
+  const kinds = Map.groupBy(
+    rows,
+    ({ operation, variant, size, unit }) => [operation, variant, size, unit].join(),
+  );
+  assertEquals([...kinds].map(([kind, own]) => [kind, own.length]), [
+    ["fill,device.kernels,300,absolute", 15],
+    ["sum,device.kernels,300,absolute", 12],
+    ["sum,,,ulp", 13],
+  ]);
+  assertEquals(started, rows.map(({ operation }, at) => `${at} of 40: ${operation}`));
+});
+
+Deno.test("validate() refuses an unknown operation", async () => {
   await assertRejects(
-    () => validateOperations(device, { operations: ["sine"] }),
+    () => validate(device, { operations: ["exp", "sine"] }),
     RangeError,
     'one is "sine"',
   );

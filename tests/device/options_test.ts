@@ -111,7 +111,6 @@ const TENSOR_CALLS: Readonly<Record<string, Call>> = {
   loadNpz: (options) => T.loadNpz("/none", options),
   loadSafetensors: (options) => T.loadSafetensors("/none", options),
   saveNpz: (options) => T.saveNpz("/none/x", { x }, options),
-  validateOperations: (options) => T.validateOperations(device, options),
   saveSafetensors: (options) => T.saveSafetensors("/none/x", { x }, options),
 };
 

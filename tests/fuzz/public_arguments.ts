@@ -6,7 +6,7 @@
  */
 
 import fc from "fast-check";
-import { DTYPES, VALIDATED_KERNELS } from "../../mod.ts";
+import { DTYPES } from "../../mod.ts";
 import { Deferred, reference } from "./deferred.ts";
 import { CACHE_MEMBERS, MODULE_MEMBERS } from "./public_arguments_module.ts";
 import { GRAPH_MEMBERS } from "./public_arguments_graph.ts";
@@ -114,19 +114,21 @@ const dozen = fc.oneof(
   typedArray,
 );
 
+/** Operations that compile nothing. */
+const PRECOMPILED = ["fill", "scale", "axpy", "moments", "histogram"];
 const validationOptions = options({
   sizes: fc.array(mostly(fc.nat(300)), { maxLength: 2 }),
-  kernels: fc.array(mostly(fc.constantFrom(...VALIDATED_KERNELS, "nothing")), { maxLength: 1 }),
+  operations: fc.array(mostly(fc.constantFrom(...PRECOMPILED, "nothing")), { maxLength: 1 }),
   seed: anyNumber,
   onProgress: fc.constant(new Deferred("<function>", () => () => {})),
 });
 
-/** A validation of everything takes a second, so it names few kernels and small sizes. */
+/** A validation of everything compiles kernels, so it names few operations and small sizes. */
 function quick(list: Arguments): Arguments {
   return list.map(([target, given]) =>
     typeof given === "object" && given !== null && !(given instanceof Deferred)
-      ? [target, { kernels: ["fill"], sizes: [7], ...given }]
-      : [target, { kernels: ["fill"], sizes: given }]
+      ? [target, { operations: ["fill"], sizes: [7], ...given }]
+      : [target, { operations: ["fill"], sizes: given }]
   );
 }
 

@@ -28,6 +28,10 @@ declare module "@std/html/entities" {
   export function escape(text: string): string;
 }
 
+declare module "@std/text/closest-string" {
+  export function closestString(givenWord: string, possibleWords: readonly string[]): string;
+}
+
 declare module "deno-std/streams/text_line_stream.js" {
   export class TextLineStream extends TransformStream<string, string> {}
 }

@@ -271,8 +271,6 @@ const CALLS: Readonly<Record<string, readonly Call[] | null>> = {
   setKernelFusion: null,
   setPrecision: null,
   setSeed: null,
-  // Runs all kernels of the package; tests/device/validation_test.ts has it.
-  validateOperations: null,
 };
 
 /** The methods that make tensors or read them; the others call functions of the same name. */

@@ -220,8 +220,10 @@ const ternaryProduct = (variant: (typeof TERNARY_VARIANTS)[number]): MatrixOpera
 
 const weightOf = (it: number) => it > 3 ? 1 : it > 1 ? 0 : -1;
 
-/** The element types of variants that do not take float32; those of 8-bit integers are exact. */
+/** The element types of variants, if not float32 only; those of 8-bit integers are exact. */
 const PRODUCT_DTYPES: Readonly<Record<string, readonly DType[]>> = {
+  // On a GPU, `rows` takes the products without a variant, which are of all types.
+  simt: ["float32", "float64", "float16", "bfloat16", "int64", "int32"],
   mma: ["float16", "bfloat16", "float8_e4m3", "float8_e5m2", "int8", "uint8"],
   int8: ["int8"],
 };

@@ -134,15 +134,16 @@ function histogramReference(
 }
 
 /** Few bins are counted in shared memory, many in global memory. */
-const HISTOGRAM_BINS = { histogram_shared: 100, histogram_global: 20_011 } as const;
+const HISTOGRAM_BINS = { shared: 100, global: 20_011 } as const;
 
 function histogramCase(
-  kernel: keyof typeof HISTOGRAM_BINS,
+  memory: keyof typeof HISTOGRAM_BINS,
   dtype: NumericDType,
 ): ValidationCase {
-  const bins = HISTOGRAM_BINS[kernel];
+  const bins = HISTOGRAM_BINS[memory];
   return {
-    kernel,
+    kernel: "histogram",
+    memory,
     dtype,
     async run(device, size, random) {
       const array = moderateElements(dtype, size, random);
@@ -166,6 +167,6 @@ export const REDUCTION_CASES: readonly ValidationCase[] = NUMERIC_DTYPES.flatMap
   extremumCase("min", dtype),
   extremumCase("max", dtype),
   momentsCase(dtype),
-  histogramCase("histogram_shared", dtype),
-  histogramCase("histogram_global", dtype),
+  histogramCase("shared", dtype),
+  histogramCase("global", dtype),
 ]);

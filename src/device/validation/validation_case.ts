@@ -15,10 +15,12 @@ import {
 import { narrowFromFloat32, widenToFloat32 } from "../../memory/element_bits.ts";
 import type { Device } from "../device.ts";
 
-/** One kernel with one element type. */
+/** One method of `device.kernels` with one element type. */
 export interface ValidationCase {
-  /** The kernel. */
+  /** The name of the method. */
   readonly kernel: string;
+  /** The memory that its kernel works in, if the method has several kernels. */
+  readonly memory?: string;
   /** The element type. */
   readonly dtype: DType;
   /** Whether it needs at least one element. */

@@ -7,8 +7,8 @@ import { assert, assertEquals } from "@std/assert";
 import type { DType } from "../../../mod.ts";
 import * as ternary from "../../../src/device/ternary.ts";
 import * as tensors from "../../../src/device/tensor.ts";
-import { VALIDATED_OPERATIONS } from "../../../src/device/tensor.ts";
-import { CASES } from "../../../src/device/validation/tensor_validation.ts";
+import { TENSOR_CASES } from "../../../src/device/validation/tensor_cases.ts";
+import { TENSOR_OPERATIONS } from "../../../src/device/validation/tensor_operations.ts";
 import { RandomSource } from "../../../src/device/validation/validation_case.ts";
 import { kernelOf, type KernelText } from "../../../src/tensor/kit/expression/kernel_text.ts";
 import { nvrtc, withoutNvrtc } from "../../support/nvrtc.ts";
@@ -47,8 +47,8 @@ async function recordKernels(capability: string): Promise<KernelText[]> {
   const recording = recordingDevice(capability);
   const random = new RandomSource(1);
   const cases = capability === WHOLE
-    ? CASES
-    : CASES.filter(({ operation, dtype }) =>
+    ? TENSOR_CASES
+    : TENSOR_CASES.filter(({ operation, dtype }) =>
       isNarrow(dtype) || /matmul|attention/i.test(operation)
     );
   for (const { start } of cases) await start(recording.device, random).result;
@@ -65,7 +65,7 @@ async function recordKernels(capability: string): Promise<KernelText[]> {
 Deno.test("the recorded calls are of every function of ./tensor and ./ternary", () => {
   const functions = Object.entries({ ...tensors, ...ternary })
     .flatMap(([name, value]) => typeof value === "function" ? [name] : []);
-  const known = [...VALIDATED_OPERATIONS, ...Object.keys(CALLS), ...Object.keys(WITHOUT_KERNELS)];
+  const known = [...TENSOR_OPERATIONS, ...Object.keys(CALLS), ...Object.keys(WITHOUT_KERNELS)];
   assertEquals(functions.filter((name) => !known.includes(name)), []);
   assertEquals(Object.keys(WITHOUT_KERNELS).filter((name) => !functions.includes(name)), []);
 });

@@ -1,6 +1,6 @@
 /**
  * Calls of the tensor and ternary functions whose kernels differ from those of
- * `validateOperations()`: by layout, mixed element types, size, options, or tile.
+ * `validate()`: by layout, mixed element types, size, options, or tile.
  *
  * @module
  */
@@ -476,7 +476,6 @@ export const WITHOUT_KERNELS: Readonly<Record<string, string>> = {
   DeviceFallback: "it runs operations of the program",
   inChunks: "it runs operations of the program",
   tidy: "it runs operations of the program",
-  validateOperations: "its cases are the calls",
   TensorFileError: "an error",
   arrayText: "JavaScript",
   formatOfGguf: "JavaScript",

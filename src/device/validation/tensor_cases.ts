@@ -4,8 +4,6 @@
  * @module
  */
 
-import { checkSize, requireInstance, requireOptions } from "../../ffi/arguments.ts";
-import { describeValue } from "../../ffi/describe_value.ts";
 import { CompileError, diagnosticText } from "../../launch/compile/compile_error.ts";
 import { type DType, DTYPES, integerRange, isFloatDType } from "../../memory/dtype.ts";
 import * as elementwise from "../../tensor/elementwise.ts";
@@ -15,7 +13,7 @@ import { fuse } from "../../tensor/fusion.ts";
 import { matmul } from "../../tensor/matmul/matmul.ts";
 import * as reductions from "../../tensor/reductions.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { Device } from "../device.ts";
+import type { Device } from "../device.ts";
 import { CREATION_OPERATIONS } from "./creation_operations.ts";
 import { MATRIX_OPERATIONS, ORDERED } from "./matrix_operations.ts";
 import { PRODUCT_OPERATIONS } from "./product_operations.ts";
@@ -31,32 +29,10 @@ import {
   unitsInLastPlace,
 } from "./tensor_references.ts";
 import { RandomSource, storeNumbers } from "./validation_case.ts";
+import type { ValidationRow } from "./validation_row.ts";
 
-/**
- * The result of one tensor operation with one element type.
- * @category Detection and diagnosis
- */
-export interface OperationRow {
-  /** The operation. */
-  readonly operation: string;
-  /** The kernel or the option, if the operation has several: `"causal"` of `attention`. */
-  readonly variant?: string;
-  /** The element type of the operands. */
-  readonly dtype: DType;
-  /**
-   * The largest error, in units of the last place of the result's type; 0 where exact, infinite
-   * without a result.
-   */
-  readonly maxError: number;
-  /** The bound of the error. */
-  readonly bound: number;
-  /** Whether the error is within its bound. */
-  readonly passed: boolean;
-  /** The compiler's first error, if a kernel of the operation does not compile. */
-  readonly compileError?: string;
-}
-
-interface OperationCase {
+/** One tensor operation with one element type. */
+export interface TensorCase {
   readonly operation: string;
   readonly variant?: string;
   readonly dtype: DType;
@@ -119,13 +95,13 @@ function sharedKernel(dtype: DType): { readonly names: string[]; readonly run: O
   return { names, run: run as Operation };
 }
 
-function elementwiseCases(): OperationCase[] {
+function elementwiseCases(): TensorCase[] {
   const shared = new Map<string, ReturnType<typeof sharedKernel>>();
   return Object.entries(OPERATIONS).flatMap(([operation, { domain, result: rule }]) => {
     const dtypes = DTYPES.filter((dtype) =>
       domainProblem(domain, dtype) === undefined && referenceOf(operation, dtype) !== undefined
     );
-    return dtypes.map((dtype): OperationCase => {
+    return dtypes.map((dtype): TensorCase => {
       const [reference, bound, isTested = () => true] = referenceOf(operation, dtype)!;
       const isFloat = isFloatDType(dtype);
       const operands = isBinary(operation, dtype) ? [0, 1] : [0];
@@ -182,9 +158,9 @@ const REDUCTIONS: Readonly<Record<string, readonly [(row: readonly number[]) => 
     countNonzero: [(row) => row.filter((x) => x !== 0).length, 0],
   };
 
-function reductionCases(): OperationCase[] {
+function reductionCases(): TensorCase[] {
   const reduced = Object.entries(REDUCTIONS).flatMap(([operation, [reference, bound]]) =>
-    ORDERED.map((dtype): OperationCase => ({
+    ORDERED.map((dtype): TensorCase => ({
       operation,
       dtype,
       bound,
@@ -202,7 +178,7 @@ function reductionCases(): OperationCase[] {
       },
     }))
   );
-  const products = DTYPES.filter((dtype) => dtype !== "bool").map((dtype): OperationCase => ({
+  const products = DTYPES.filter((dtype) => dtype !== "bool").map((dtype): TensorCase => ({
     operation: "matmul",
     dtype,
     bound: isFloatDType(dtype) ? 64 : 0,
@@ -226,7 +202,7 @@ function reductionCases(): OperationCase[] {
   const matrices = all.flatMap(([name, own]) => {
     const [operation, ...words] = name.split(" ") as [string, ...string[]];
     const variant = words.join(" ");
-    return own.dtypes.map((dtype): OperationCase => ({
+    return own.dtypes.map((dtype): TensorCase => ({
       operation,
       ...(variant === "" ? {} : { variant }),
       dtype,
@@ -250,74 +226,28 @@ function reductionCases(): OperationCase[] {
 }
 
 /** All cases. */
-export const CASES: readonly OperationCase[] = [...elementwiseCases(), ...reductionCases()];
+export const TENSOR_CASES: readonly TensorCase[] = [...elementwiseCases(), ...reductionCases()];
 
 /**
- * The tensor operations that {@linkcode validateOperations} runs.
- * @category Detection and diagnosis
+ * Runs cases and compares their results; `onStart` is called before each comparison, with its
+ * operation. A kernel that does not compile fails its row, and the others are run.
  */
-export const VALIDATED_OPERATIONS: readonly string[] = [
-  ...new Set(CASES.map(({ operation }) => operation)),
-];
-
-/**
- * Runs tensor operations with every element type that they take and compares the results with a
- * computation in double precision. The kernels are compiled on the first run; one that does not
- * compile fails its row, and the others are run.
- *
- * @param options The operations, all by default; the seed of the data; a callback before each row.
- * @throws {RangeError} If an operation is unknown.
- * @category Detection and diagnosis
- */
-export async function validateOperations(
+export async function runTensorCases(
   device: Device,
-  options: {
-    /** Operations; all by default. */
-    readonly operations?: readonly string[];
-    /** Seed of the random data. */
-    readonly seed?: number;
-    /** Called before each row. */
-    readonly onProgress?: (progress: {
-      /** Finished rows. */
-      readonly done: number;
-      /** All rows. */
-      readonly total: number;
-      /** The operation of the next row. */
-      readonly operation: string;
-    }) => void;
-  } = {},
-): Promise<OperationRow[]> {
-  const action = "validate operations";
-  requireInstance(device, Device, "device", action);
-  requireOptions(options, ["operations", "seed", "onProgress"], action);
-  const { operations = VALIDATED_OPERATIONS, seed = 1, onProgress } = options;
-  checkSize(seed, "seed", action);
-  const unknown = operations.find((it) => !VALIDATED_OPERATIONS.includes(it));
-  if (unknown !== undefined) {
-    throw new RangeError(
-      `Cannot ${action} as operations must be among ${VALIDATED_OPERATIONS.join(", ")}: one is ${
-        describeValue(unknown)
-      }`,
-    );
-  }
-  const work = CASES.filter(({ operation }) => operations.includes(operation));
-  return await runCases(device, work, seed, onProgress);
-}
-
-/** Runs cases and compares their results. */
-export async function runCases(
-  device: Device,
-  work: readonly OperationCase[],
+  work: readonly TensorCase[],
   seed: number,
-  onProgress?: (progress: { done: number; total: number; operation: string }) => void,
-): Promise<OperationRow[]> {
-  const rows: OperationRow[] = [];
+  onStart?: (operation: string) => void,
+): Promise<ValidationRow[]> {
+  const rows: ValidationRow[] = [];
   // Kernels compile in parallel, so some operations are started ahead.
   const ahead = 2 * navigator.hardwareConcurrency;
-  const started: (() => ReturnType<OperationCase["start"]>)[] = [];
-  for (const [done, { bound, isCentred = false, start: _, ...named }] of work.entries()) {
-    const { operation } = named;
-    onProgress?.({ done, total: work.length, operation });
+  const started: (() => ReturnType<TensorCase["start"]>)[] = [];
+  const { label, info: { fake } } = device;
+  for (const [done, { operation, variant, dtype, bound, isCentred = false }] of work.entries()) {
+    onStart?.(operation);
+    const named = { operation, ...(variant === undefined ? {} : { variant }), device: label };
+    const judged = (maxError: number) =>
+      ({ ...named, fake, dtype, maxError, bound, unit: "ulp", passed: maxError <= bound }) as const;
     while (started.length < Math.min(work.length, done + ahead)) {
       const { start } = work[started.length]!;
       started.push(attempted(() => start(device, new RandomSource(seed + started.length))));
@@ -326,13 +256,12 @@ export async function runCases(
       const { expected, ...own } = started[done]!();
       using result = await own.result;
       if (result === undefined) continue;
-      const maxError = await largestError(result, expected, isCentred);
-      rows.push({ ...named, maxError, bound, passed: maxError <= bound });
+      rows.push(judged(await largestError(result, expected, isCentred)));
     } catch (error) {
       if (!(error instanceof CompileError)) throw error;
       const [first] = error.diagnostics;
       const compileError = first === undefined ? error.message : diagnosticText(first);
-      rows.push({ ...named, maxError: Infinity, bound, passed: false, compileError });
+      rows.push({ ...judged(Infinity), compileError });
     }
   }
   return rows;
