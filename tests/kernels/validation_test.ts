@@ -15,7 +15,9 @@ const NOT_OPERATIONS = /^(fault_|spin_|empty$)/;
 function methodOf(kernel: string): string {
   return kernel
     .replace(/_(float64|float32|float16|bfloat16|u?int(?:64|32|16|8))$/, "")
+    .replace(/_loops$/, "")
     .replace(/_(partial|final)$/, "")
+    .replace(/^(\w+)_row$/, (_, name) => name === "real_sum" ? "mean" : name)
     .replace("_", " ");
 }
 
