@@ -4,6 +4,7 @@
  * @module
  */
 
+import { kernelFormOf } from "../kernels/row_plan.ts";
 import { commonContext, requireDType, requireTensor, type TensorOptions } from "./kit/checks.ts";
 import { newTensor } from "./kit/kernel_call.ts";
 import { runMap } from "./elementwise_kernel.ts";
@@ -24,6 +25,8 @@ import type { Tensor } from "./tensor.ts";
 
 /** Rows of at least this length are divided among blocks if there are few of them. */
 const LONG_ROW = 32768;
+/** So many rows of CUDA threads are few, on every GPU: results depend on the shape alone. */
+const FEW_ROWS = 64;
 /** With at least so many elements behind the axis, columns are reduced side by side. */
 const MIN_COLUMNS = 16;
 
@@ -187,7 +190,10 @@ export function runAlong(
   }
   const behind = sizeOf(shape.slice(axis + 1));
   const rows = sizeOf(outer);
-  const isLong = shape[axis]! >= LONG_ROW && 2 * rows <= context.info.multiprocessorCount;
+  const fewRows = kernelFormOf(context) === "threads"
+    ? FEW_ROWS
+    : context.info.multiprocessorCount / 2;
+  const isLong = shape[axis]! >= LONG_ROW && rows <= fewRows;
   if (pick === undefined && (isLong || behind >= MIN_COLUMNS)) {
     return scope.keep(runSteps(action, program, tensors, shape, axis, place));
   }

@@ -27,9 +27,8 @@
 namespace gridstride::tensor::matmul {
 #if !defined(GS_BLOCK_FORM)
 
-// How elements lie: along k or across it, in aligned chunks of 16 bytes, or anyhow; or packed as in
-// ternary_mma.cuh.
-enum class Layout { along, across, any, ternary };
+// How elements lie: along k or across it, in aligned chunks of 16 bytes, or anyhow.
+enum class Layout { along, across, any };
 
 // A tile of an operand: `edge` rows of the left one or columns of the right one, here both called
 // rows, by `depth` elements along k. Shared memory holds rows of 64 bytes along k, or, across, rows
@@ -37,8 +36,6 @@ enum class Layout { along, across, any, ternary };
 template <typename Convert, typename Stored, Layout layout, int edge, int threads>
 struct MmaTile {
   using Element = typename Convert::Element;
-  // Of the product's operand in one of memory.
-  static constexpr int per_element = 1;
   static constexpr int width = sizeof(Stored);
   static constexpr int depth = 64 / width;
   static constexpr int chunk = 16 / width;
@@ -229,7 +226,7 @@ __device__ __forceinline__ void matmul_mma(const Product<V, Left, Right>& p, con
       const int ks = static_cast<int>(p.k - k < depth ? p.k - k : depth);
       unsigned char* const to = memory + stage * stage_size;
       TileA::fill(to, p.a + top * p.a_m + k * p.a_k, p.a_m, p.a_k, used_rows, ks);
-      const auto* const b = p.b + begin * p.b_n + k / TileB::per_element * p.b_k;
+      const auto* const b = p.b + begin * p.b_n + k * p.b_k;
       TileB::fill(to + TileA::size, b, p.b_n, p.b_k, used_columns, ks);
     }
     // An empty group where there is no such step: groups are counted.
