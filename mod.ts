@@ -43,8 +43,6 @@ export { peakThroughput } from "./src/hardware/peak_throughput.ts";
 export { detectBackends, preflight } from "./src/hardware/backends.ts";
 export type { BackendReport } from "./src/hardware/probe.ts";
 export { diagnose, type Diagnosis } from "./src/device/diagnosis.ts";
-export { validate, VALIDATED_OPERATIONS, type ValidationOptions } from "./src/device/validation.ts";
-export type { ValidationRow } from "./src/device/validation/validation_row.ts";
 
 // The native library
 export { load } from "./src/ffi/open_library.ts";

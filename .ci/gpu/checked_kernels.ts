@@ -5,7 +5,8 @@
  * @module
  */
 
-import { openDevice, validate } from "../../mod.ts";
+import { openDevice } from "../../mod.ts";
+import { validate } from "../../src/device/tensor.ts";
 
 /** The operations with shared memory or atomics. */
 const OPERATIONS = [

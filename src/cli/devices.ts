@@ -17,10 +17,8 @@ import {
   listDevices,
   NoDeviceError,
   openDevice,
-  validate,
-  VALIDATED_OPERATIONS,
-  type ValidationRow,
 } from "../../mod.ts";
+import { validate, VALIDATED_OPERATIONS, type ValidationRow } from "../device/tensor.ts";
 import {
   type Command,
   DEVICE_OPTION,

@@ -11,4 +11,6 @@ provideDefaultDevice(openDevice);
 
 export * from "../tensor/mod.ts";
 export { DeviceFallback } from "./device_fallback.ts";
+export { validate, VALIDATED_OPERATIONS, type ValidationOptions } from "./validation.ts";
+export type { ValidationRow } from "./validation/validation_row.ts";
 export type { DeviceStatistics, Provider } from "./device_statistics.ts";

@@ -8,6 +8,7 @@ import { checkSize, requireInstance, requireOptions } from "../ffi/arguments.ts"
 import { describeValue } from "../ffi/describe_value.ts";
 import { Device } from "./device.ts";
 import { KERNEL_OPERATIONS, runSizedCases, sizedCases } from "./validation/kernel_cases.ts";
+import { runTensorCases, TENSOR_CASES } from "./validation/tensor_cases.ts";
 import { TENSOR_OPERATIONS } from "./validation/tensor_operations.ts";
 import type { ValidationRow } from "./validation/validation_row.ts";
 
@@ -83,7 +84,8 @@ function requireSizes(sizes: readonly number[]): void {
  *
  * @example
  * ```ts
- * import { openDevice, validate } from "@gridstride/cuda";
+ * import { openDevice } from "@gridstride/cuda";
+ * import { validate } from "@gridstride/cuda/tensor";
  *
  * using device = openDevice();
  * const rows = await validate(device, { operations: ["moments", "histogram"] });
@@ -103,16 +105,10 @@ export async function validate(
   checkSize(seed, "seed", "validate");
   requireCallback(onProgress);
   const sized = sizedCases(operations, sizes);
-  // Programs without tensors do not load them.
-  const tensors = operations.some((name) => TENSOR_OPERATIONS.includes(name))
-    ? await import("./validation/tensor_cases.ts")
-    : undefined;
-  const cases = (tensors?.TENSOR_CASES ?? [])
-    .filter(({ operation }) => operations.includes(operation));
+  const cases = TENSOR_CASES.filter(({ operation }) => operations.includes(operation));
   const total = sized.length + cases.length;
   let done = 0;
   const onStart = (operation: string) => onProgress?.({ done: done++, total, operation });
   const rows = await runSizedCases(device, sized, seed, onStart);
-  const further = await tensors?.runTensorCases(device, cases, seed, onStart) ?? [];
-  return [...rows, ...further];
+  return [...rows, ...await runTensorCases(device, cases, seed, onStart)];
 }

@@ -1,7 +1,8 @@
 import { VERSION } from "../../src/ffi/version.ts";
 import { VALIDATE } from "../../src/cli/devices.ts";
 import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
-import type { DeviceInfo, Diagnosis, ValidationRow } from "../../mod.ts";
+import type { DeviceInfo, Diagnosis } from "../../mod.ts";
+import type { ValidationRow } from "../../src/device/tensor.ts";
 import { type Command, type Invocation, UsageError } from "../../src/cli/command.ts";
 import { runProgram } from "../../src/cli/command_line.ts";
 import { defineOptions, extentsOption, integerOption } from "../../src/cli/options.ts";

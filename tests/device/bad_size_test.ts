@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert";
-import { DeviceBuffer, OutOfMemoryError, PinnedBuffer, Stream, validate } from "../../mod.ts";
+import { DeviceBuffer, OutOfMemoryError, PinnedBuffer, Stream } from "../../mod.ts";
+import { validate } from "../../src/device/tensor.ts";
 import { device } from "../support/device.ts";
 import { assertAllRefused, type Fixture, makeFixture } from "./bad_input.ts";
 

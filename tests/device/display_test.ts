@@ -133,7 +133,8 @@ Deno.test("displayAs() leaves out fields that throw and escapes HTML", async () 
 
 Deno.test("Reports of fakes say so", async () => {
   const { code, stdout, stderr } = await runProgram(
-    `import { openDevice, validate } from "@gridstride/cuda";
+    `import { openDevice } from "@gridstride/cuda";
+     import { validate } from "@gridstride/cuda/tensor";
      import { DeviceTrace, traceFile } from "@gridstride/cuda/trace";
      using device = openDevice();
      using trace = new DeviceTrace(device);

@@ -1,5 +1,6 @@
 import { device } from "../support/device.ts";
-import { CompileError, Device, DTYPES, validate, VALIDATED_OPERATIONS } from "../../mod.ts";
+import { CompileError, Device, DTYPES } from "../../mod.ts";
+import { validate, VALIDATED_OPERATIONS } from "../../src/device/tensor.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { CREATION_OPERATIONS } from "../../src/device/validation/creation_operations.ts";
 import { PRODUCT_OPERATIONS } from "../../src/device/validation/product_operations.ts";

@@ -112,6 +112,7 @@ const TENSOR_CALLS: Readonly<Record<string, Call>> = {
   loadSafetensors: (options) => T.loadSafetensors("/none", options),
   saveNpz: (options) => T.saveNpz("/none/x", { x }, options),
   saveSafetensors: (options) => T.saveSafetensors("/none/x", { x }, options),
+  validate: (options) => T.validate(device, options),
 };
 
 /** The calls of the other entries, by the names of their documentation. */
@@ -120,7 +121,6 @@ const CALLS: Readonly<Record<string, Call>> = {
   "openDevice, memory": (memory) => openDevice("host", { memory }),
   warmUpKernels: (options) => G.warmUpKernels(device, [{ source: SOURCE, ...options as object }]),
   load: (options) => G.load(options),
-  validate: (options) => G.validate(device, options),
   configureKernelCache: (options) => G.configureKernelCache(options),
   chunksThatFit: (options) => G.chunksThatFit(1, 1, options),
   compileImage: (options) =>

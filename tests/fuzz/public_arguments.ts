@@ -114,24 +114,6 @@ const dozen = fc.oneof(
   typedArray,
 );
 
-/** Operations that compile nothing. */
-const PRECOMPILED = ["fill", "scale", "axpy", "moments", "histogram"];
-const validationOptions = options({
-  sizes: fc.array(mostly(fc.nat(300)), { maxLength: 2 }),
-  operations: fc.array(mostly(fc.constantFrom(...PRECOMPILED, "nothing")), { maxLength: 1 }),
-  seed: anyNumber,
-  onProgress: fc.constant(new Deferred("<function>", () => () => {})),
-});
-
-/** A validation of everything compiles kernels, so it names few operations and small sizes. */
-function quick(list: Arguments): Arguments {
-  return list.map(([target, given]) =>
-    typeof given === "object" && given !== null && !(given instanceof Deferred)
-      ? [target, { operations: ["fill"], sizes: [7], ...given }]
-      : [target, { operations: ["fill"], sizes: given }]
-  );
-}
-
 const MEMBERS: Readonly<Record<string, Arguments>> = {
   ...withoutArguments(
     "Device",
@@ -169,7 +151,6 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "function detectBackends": nothing,
   "function preflight": nothing,
   "function diagnose": nothing,
-  "function validate": quick(takes(device, validationOptions)),
   "function load": takes(fc.record({ path: mostly(fc.string()) })),
   "function bytesPerElement": takes(dtype),
   "function narrowFromFloat32": takes(fc.oneof(narrow, dtype), typedArray),

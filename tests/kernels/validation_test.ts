@@ -1,5 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
-import { Device, DeviceKernels, validate } from "../../mod.ts";
+import { Device, DeviceKernels } from "../../mod.ts";
+import { validate } from "../../src/device/tensor.ts";
 import {
   KERNEL_CASES,
   KERNEL_OPERATIONS,

@@ -271,6 +271,8 @@ const CALLS: Readonly<Record<string, readonly Call[] | null>> = {
   setKernelFusion: null,
   setPrecision: null,
   setSeed: null,
+  // Runs all kernels of the package; tests/device/operation_validation_test.ts has it.
+  validate: null,
 };
 
 /** The methods that make tensors or read them; the others call functions of the same name. */

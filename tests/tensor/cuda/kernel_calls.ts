@@ -474,6 +474,7 @@ export const CALLS: Readonly<Record<string, Calls>> = {
 export const WITHOUT_KERNELS: Readonly<Record<string, string>> = {
   Tensor: "its methods call the functions",
   DeviceFallback: "it runs operations of the program",
+  validate: "its cases are the calls",
   inChunks: "it runs operations of the program",
   tidy: "it runs operations of the program",
   TensorFileError: "an error",
