@@ -9,7 +9,7 @@ import type { GpuReport, MeasuredDevice } from "../../bench/report/gpu_report.ts
 import type { ProofStep, StepResult } from "../../bench/report/proof.ts";
 import type { ReportFiles } from "../../bench/report/report_files.ts";
 import { KERNEL_OPERATIONS } from "../../src/device/validation/kernel_cases.ts";
-import { TENSOR_OPERATIONS } from "../../src/device/validation/tensor_operations.ts";
+import { TENSOR_CASES } from "../../src/device/validation/tensor_cases.ts";
 import { runLimited } from "./processes.ts";
 
 /** A run. */
@@ -26,7 +26,7 @@ export interface GpuContext {
 
 /** The operations of `validate` that compile nothing: their kernels are built in. */
 export const PRECOMPILED: readonly string[] = KERNEL_OPERATIONS
-  .filter((name) => !TENSOR_OPERATIONS.includes(name));
+  .filter((name) => TENSOR_CASES.every(({ operation }) => operation !== name));
 
 export const passed = (detail: string): StepResult => ({ status: "passed", detail });
 export const skipped = (detail: string): StepResult => ({ status: "skipped", detail });

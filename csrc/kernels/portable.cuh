@@ -1,5 +1,5 @@
 // The differences between nvcc and the host device in device code. Kernels include this in place
-// of the CUDA headers, and need no #ifdef of their own.
+// of the CUDA headers.
 #ifndef GRIDSTRIDE_PORTABLE_CUH
 #define GRIDSTRIDE_PORTABLE_CUH
 

@@ -4,8 +4,10 @@
  * Problem: parts[s] = merge of x[i] over the s-th part of width elements, of length each, then the
  * same over the parts. Sums have the bits of those of tensors: the same functions merge the same
  * parts in the same order.
- * Mapping: a part belongs to a block, or to a warp. How the threads take it (threads, size) is
- * chosen with the length of the parts, in row_plan.ts. In the block form, a block is one thread.
+ * Mapping: the grid has a block for each part; further blocks do nothing. How the 256 threads take
+ * it (threads, size) is chosen with the length of the parts, in row_plan.ts: the bits of a sum
+ * depend on it. Where threads is 32, all warps do the same. In the block form, a block is one
+ * thread.
  * Bytes: sizeof(T) * width read. Operations: one for each element.
  * Numerics: those of reduce.cuh; integers are exact modulo 2^64. A NaN anywhere makes an extremum
  * NaN. Of zeros of both signs, either may be the extremum.
@@ -79,7 +81,7 @@ __device__ __forceinline__ typename R::Value extremum_part(const Part<T>& part) 
 #else
 
 constexpr int packet_bytes = 16;
-// Loads of a thread before it uses the first.
+// Loads of a thread before it uses the first. The bits do not depend on it.
 constexpr int step_bytes = 128;
 
 // Calls use(row, value) with a row of packets of Size elements for Threads threads.
@@ -135,10 +137,15 @@ __device__ __forceinline__ typename R::Value extremum_part(const Part<T>& part) 
 
 #endif
 
+__device__ __forceinline__ bool has_part(i64 width, i64 length) {
+  return blockIdx.x == 0 || blockIdx.x * length < width;
+}
+
 // Parts of the row are blocks of the grid.
 template <typename T, typename V, typename P>
 __device__ __forceinline__ void sum_row_part(const T* x, P* parts, i64 width, i64 length,
                                              int threads, int size) {
+  if (!has_part(width, length)) return;
   const Total<V> sum = sum_part<V>(Part<T>(x, width, length), threads, size);
   if (threadIdx.x == 0) parts[blockIdx.x] = static_cast<P>(sum);
 }
@@ -174,6 +181,7 @@ __global__ void __launch_bounds__(256, 4)
 
 template <typename R, typename T>
 __device__ __forceinline__ void extremum_row_part(const T* x, T* parts, i64 width, i64 length) {
+  if (!has_part(width, length)) return;
   const typename R::Value extremum = extremum_part<R>(Part<T>(x, width, length));
   if (threadIdx.x == 0) parts[blockIdx.x] = store<T>(extremum);
 }

@@ -33,8 +33,8 @@
 
 namespace gridstride::tensor {
 
-// All kernels may be launched with every block size that is a multiple of the warp up to this one;
-// as a launch bound it makes the compiler keep within 64 registers per thread.
+// Kernels that walk like this may be launched with every block size that is a multiple of the warp
+// up to this one; as a launch bound it makes the compiler keep within 64 registers per thread.
 constexpr unsigned int max_block_threads = 1024;
 
 constexpr unsigned int packet_bytes = 16;

@@ -163,9 +163,9 @@ export class DeviceKernels {
   }
 
   /**
-   * Computes `out[0] = Σ x`, with the bits of `sum()` of a tensor with these elements. Of floats up to 32
-   * bits few are added in single precision, and their sums in double precision; integers are exact
-   * modulo 2^64.
+   * Computes `out[0] = Σ x`, with the bits of `sum()` of a tensor with these elements if `out` has its
+   * type. Of floats up to 32 bits few are added in single precision, and their sums in double precision;
+   * integers are exact modulo 2^64.
    *
    * @param out One element: `int64` or `uint64` for integers, any floating-point type for floats.
    * @throws {TypeError} If element types or devices do not fit.
@@ -209,8 +209,8 @@ export class DeviceKernels {
   }
 
   /**
-   * Computes `out[0] = Σ x / n`, with the bits of `mean()` of a tensor with these elements; NaN for an
-   * empty buffer. Integers are added up in double precision.
+   * Computes `out[0] = Σ x / n`, with the bits of `mean()` of a tensor with these elements if `out` has its
+   * type; NaN for an empty buffer. Integers are added up in double precision.
    *
    * @param out One element of any floating-point type.
    * @throws {TypeError} If element types or devices do not fit.

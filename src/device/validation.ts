@@ -9,7 +9,6 @@ import { describeValue } from "../ffi/describe_value.ts";
 import { Device } from "./device.ts";
 import { KERNEL_OPERATIONS, runSizedCases, sizedCases } from "./validation/kernel_cases.ts";
 import { runTensorCases, TENSOR_CASES } from "./validation/tensor_cases.ts";
-import { TENSOR_OPERATIONS } from "./validation/tensor_operations.ts";
 import type { ValidationRow } from "./validation/validation_row.ts";
 
 /**
@@ -42,7 +41,7 @@ export interface ValidationOptions {
  * @category Detection and diagnosis
  */
 export const VALIDATED_OPERATIONS: readonly string[] = [
-  ...new Set([...KERNEL_OPERATIONS, ...TENSOR_OPERATIONS]),
+  ...new Set([...KERNEL_OPERATIONS, ...TENSOR_CASES.map(({ operation }) => operation)]),
 ].sort();
 
 function requireList(value: unknown, name: string): asserts value is readonly unknown[] {

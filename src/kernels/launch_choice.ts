@@ -1,5 +1,6 @@
 /**
- * Grids and blocks of the operations: those of an installed lookup, such as tuning, or the defaults.
+ * Grids and blocks of elementwise operations, moments and histograms: those of an installed lookup, such
+ * as tuning, or the defaults. `row_plan.ts` has those of sums and extrema.
  *
  * @module
  */
@@ -73,7 +74,7 @@ export function reductionBlocks({ context: { info } }: Pick<Kernel, "context">):
   return Math.max(1, perMultiprocessor * info.multiprocessorCount);
 }
 
-/** Grid and block of a kernel that leaves one result per block. */
+/** Grid and block of a kernel whose blocks reduce a share each. */
 export function reductionLaunch(kernel: Kernel, x: DeviceBuffer, stepBytes: number): LineLaunch {
   const steps = Math.ceil(x.byteLength / stepBytes);
   const tuned = lookup?.(kernel, x.length);

@@ -1,7 +1,8 @@
 /**
  * Reductions of a buffer to one element: sum, mean, minimum, maximum. A long row is reduced in parts, and
  * the parts in a second launch on the same stream. Parts and orders are those of tensors
- * (`row_plan.ts`), so sums have the same bits, and depend on the length and the element type alone.
+ * (`row_plan.ts`), so sums have the same bits, which on every GPU depend on the length and the element
+ * type alone.
  *
  * @module
  */
@@ -145,7 +146,7 @@ function finishSum(
 }
 
 /**
- * Enqueues `out[0] = Σ x`, with the bits of `sum()` of a tensor. Of floating-point elements up to 32 bits
+ * Enqueues `out[0] = Σ x`, with the bits of `sum()` of a tensor if `out` has its type. Of floating-point elements up to 32 bits
  * at most 16 are added in single precision, or 512 in a tree on the host device, and the rest in double
  * precision; `float64` in double precision; integers are exact modulo 2^64.
  *
@@ -169,7 +170,7 @@ export function sum<D extends NumericDType>(
 }
 
 /**
- * Enqueues `out[0] = Σ x / n`, with the bits of `mean()` of a tensor; NaN for an empty buffer. Integers are
+ * Enqueues `out[0] = Σ x / n`, with the bits of `mean()` of a tensor if `out` has its type; NaN for an empty buffer. Integers are
  * added up in double precision.
  *
  * @param out One element of any floating-point type.

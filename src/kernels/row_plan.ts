@@ -1,6 +1,7 @@
 /**
- * How kernels reduce rows: the parts of long rows, and the threads of each. Both depend on the shape and
- * on the element types alone, so built-in kernels and those of tensors add up in the same order.
+ * How kernels reduce rows: the parts of long rows, and the threads of each. In each form, both depend on
+ * the shape and on the element types alone, so built-in kernels and those of tensors add up in the same
+ * order.
  *
  * @module
  */
@@ -62,8 +63,8 @@ export interface RowParts {
 /** The parts of each of some rows. */
 export function partsOf(rows: number, width: number, form: KernelForm): RowParts {
   if (form === "block") {
-    const segments = segmentsOf(rows, width, 1);
-    return { segments, length: Math.ceil(width / segments) };
+    const length = Math.ceil(width / segmentsOf(rows, width, 1));
+    return { segments: Math.max(1, Math.ceil(width / Math.max(1, length))), length };
   }
   if (rows >= ENOUGH_JOBS || width <= 2 * PART.threads) return { segments: 1, length: width };
   const least = Math.max(PART.threads, Math.ceil(rows * width / MAX_PARTS));

@@ -25,7 +25,10 @@ import type { Tensor } from "./tensor.ts";
 
 /** Rows of at least this length are divided among blocks if there are few of them. */
 const LONG_ROW = 32768;
-/** So many rows of CUDA threads are few, on every GPU: results depend on the shape alone. */
+/**
+ * So many rows of CUDA threads are few, on every GPU: results depend on the shape alone. On the host
+ * device it is half of the threads, of which rows that are not divided leave the others idle.
+ */
 const FEW_ROWS = 64;
 /** With at least so many elements behind the axis, columns are reduced side by side. */
 const MIN_COLUMNS = 16;

@@ -1,5 +1,6 @@
 // The tests of `deno task gpu check` that fail or do not end.
 
+import "../support/cache_directory.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { checkStages, emptyCheck, unsuccessfulTests } from "../../.ci/gpu/check.ts";
 import type { GpuContext } from "../../.ci/gpu/context.ts";

@@ -13,6 +13,7 @@ const LENGTHS: Readonly<Partial<Record<NumericDType, readonly number[]>>> = {
   float32: [0, 1, 31, 1024, 1028, 16_386, 270_001, 1_050_624],
   float64: [1_050_624],
   float16: [270_001, 1_050_624],
+  bfloat16: [270_001],
   int32: [1_050_624],
   uint64: [1027],
   uint8: [1_050_624],

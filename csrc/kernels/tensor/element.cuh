@@ -1,5 +1,5 @@
 /*
- * element.cuh — elements of tensors in kernels that are generated at run time.
+ * element.cuh — elements of tensors, in generated and in built-in kernels.
  *
  * Problem: a generated kernel loads elements of up to 15 types, computes in C's own types, and
  * stores the result in its element type.

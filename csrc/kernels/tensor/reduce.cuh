@@ -5,9 +5,10 @@
  * Columns: i runs along memory.
  * Mapping: reduce_loops.cuh and reduce_threads.cuh.
  * Numerics: every order of merging depends on the shape and on the element types alone, so results
- * repeat bit by bit, also those of views. Sums of floats: at most 16 elements are added up as
- * float, and the rest as double, so the error does not grow with the length. With u = 2^-24 it is
- * at most, beside the rounding of the result:
+ * repeat bit by bit, also those of views. (On the host device, softmax and its like divide few rows
+ * of more than 262,144 elements among threads if there are twice as many of them.)
+ * Sums of floats: at most 16 elements are added up as float, and the rest as double, so the error
+ * does not grow with the length. With u = 2^-24 it is at most, beside the rounding of the result:
  *   rows of CUDA threads    5 u Σ|x|: 16 elements are added up as four sums
  *   columns                 7 u Σ|x|: 8 rows; 15 u Σ|x| in the block form
  *   rows of the block form 20 u Σ|x| up to 512 elements, as a tree of sums of 16; 15 u Σ|x| beyond
@@ -49,7 +50,6 @@ struct Sum {
 template <typename V>
 struct Product {
   using Value = V;
-  static __device__ __forceinline__ V neutral() { return 1; }
   static __device__ __forceinline__ V merge(V x, V y) { return x * y; }
 };
 

@@ -45,7 +45,7 @@ const SINGLE_ADDITIONS: Readonly<Record<KernelForm, number>> = {
   threads: 5 * UNIT_ROUNDOFF.float32,
 };
 
-/** Upper bound of the double-precision additions of a partial sum. */
+/** Upper bound of the double-precision additions that an element takes part in. */
 function doubleAdditions(length: number): number {
   return 64 + Math.ceil(length / 2048);
 }

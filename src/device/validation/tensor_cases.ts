@@ -4,7 +4,11 @@
  * @module
  */
 
-import { CompileError, diagnosticText } from "../../launch/compile/compile_error.ts";
+import {
+  CompileError,
+  CompilerUnavailableError,
+  diagnosticText,
+} from "../../launch/compile/compile_error.ts";
 import { type DType, DTYPES, integerRange, isFloatDType } from "../../memory/dtype.ts";
 import * as elementwise from "../../tensor/elementwise.ts";
 import { fromTypedArray, full } from "../../tensor/creation.ts";
@@ -230,7 +234,7 @@ export const TENSOR_CASES: readonly TensorCase[] = [...elementwiseCases(), ...re
 
 /**
  * Runs cases and compares their results; `onStart` is called before each comparison, with its
- * operation. A kernel that does not compile fails its row, and the others are run.
+ * operation. A kernel that does not compile, also for want of a compiler, fails its row, and the others are run.
  */
 export async function runTensorCases(
   device: Device,
@@ -258,8 +262,10 @@ export async function runTensorCases(
       if (result === undefined) continue;
       rows.push(judged(await largestError(result, expected, isCentred)));
     } catch (error) {
-      if (!(error instanceof CompileError)) throw error;
-      const [first] = error.diagnostics;
+      const isOfCompiler = error instanceof CompileError ||
+        error instanceof CompilerUnavailableError;
+      if (!isOfCompiler) throw error;
+      const first = error instanceof CompileError ? error.diagnostics[0] : undefined;
       const compileError = first === undefined ? error.message : diagnosticText(first);
       rows.push({ ...judged(Infinity), compileError });
     }

@@ -55,7 +55,7 @@ const ACTION = "tune kernels";
 
 /**
  * An operation whose launch parameters can be tuned. Those of `sum`, `mean`, `min` and `max` follow from
- * the length, so that sums have the same bits everywhere.
+ * the length, so that sums have the bits of those of tensors.
  */
 export type TunableOperation =
   | "fill"
@@ -199,8 +199,8 @@ function tryOut(kernel: Kernel, launcher: Launcher, run: () => void): void {
  * later process finds them by calling this function too, which then takes milliseconds. Without it
  * operations use parameters that suit most devices, and nothing is read.
  *
- * The order in which a reduction adds up depends on its launch parameters. It is always the same
- * before tuning, and always the same after it, but results may differ in their last bits.
+ * The order in which `moments` adds up depends on its launch parameters. It is always the same before
+ * tuning, and always the same after it, but results may differ in their last bits.
  *
  * @param device The device, or another object with its context.
  * @param options `operations`, all by default; `dtypes` of the inputs, `float32` by default; `sizes`,
