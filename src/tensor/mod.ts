@@ -37,6 +37,7 @@ export {
   tensor,
   zeros,
 } from "./creation.ts";
+export { asarray, empty, emptyLike, fullLike, onesLike, zerosLike } from "./creation_like.ts";
 export * from "./elementwise.ts";
 export {
   all,
@@ -83,6 +84,32 @@ export {
   triu,
 } from "./manipulation.ts";
 export {
+  broadcastArrays,
+  broadcastTo,
+  expandDims,
+  matrixTranspose,
+  meshgrid,
+  type MeshgridOptions,
+  moveaxis,
+  permuteDims,
+  reshape,
+  squeeze,
+  tile,
+  unstack,
+  type ViewsOf,
+} from "./rearrangement.ts";
+export {
+  canCast,
+  type DTypeKind,
+  finfo,
+  type FloatInformation,
+  iinfo,
+  type IntegerInformation,
+  isdtype,
+  resultType,
+  type Typed,
+} from "./data_types.ts";
+export {
   embedding,
   type Indices,
   scatterAdd,
@@ -101,6 +128,7 @@ export {
   unique,
 } from "./sorting.ts";
 export { matmulBatch } from "./matmul/batch.ts";
+export { outer, tensordot, type TensordotOptions, vecdot } from "./contraction.ts";
 export { explainMatmul, matmul, type MatmulOptions } from "./matmul/matmul.ts";
 export { type PrecisionMode, setPrecision } from "./kit/precision.ts";
 export {

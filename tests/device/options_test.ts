@@ -53,7 +53,9 @@ const shaped = (name: string): Call => (options) => T[name as "ones"]([2], optio
 const reduction = (name: string): Call => (options) => T[name as "mean"](x, options);
 
 /** The functions of tensors that have no options. */
-const WITHOUT_OPTIONS = "arrayText fuse readNpy saveNpy setKernelFusion setSeed tidy writeNpy";
+const WITHOUT_OPTIONS = "arrayText fuse readNpy saveNpy setKernelFusion setSeed tidy writeNpy " +
+  "broadcastArrays broadcastTo canCast finfo iinfo isdtype matrixTranspose moveaxis permuteDims " +
+  "reshape resultType tile";
 
 const BINARY = "add atan2 bitwiseAnd bitwiseLeftShift bitwiseOr bitwiseRightShift bitwiseXor " +
   "copySign divide equal floorDivide greater greaterEqual hypot less lessEqual logAddExp " +
@@ -66,8 +68,23 @@ const REDUCTIONS = "all any argmax argmin countNonzero max mean min prod std sum
 const TENSOR_CALLS: Readonly<Record<string, Call>> = {
   ...Object.fromEntries(BINARY.split(" ").map((name) => [name, binary(name)])),
   ...Object.fromEntries(REDUCTIONS.split(" ").map((name) => [name, reduction(name)])),
-  ...Object.fromEntries(["ones", "zeros", "normal", "uniform"].map((name) => [name, shaped(name)])),
+  ...Object.fromEntries(
+    ["ones", "zeros", "normal", "uniform", "empty"].map((name) => [name, shaped(name)]),
+  ),
   full: (options) => T.full([2], 1, options),
+  ...Object.fromEntries(["emptyLike", "onesLike", "zerosLike"].map((name): [string, Call] => [
+    name,
+    (options) => T[name as "onesLike"](x, options),
+  ])),
+  fullLike: (options) => T.fullLike(x, 1, options),
+  asarray: (options) => T.asarray([1], options),
+  expandDims: (options) => T.expandDims(x, options),
+  squeeze: (options) => T.squeeze(x, options),
+  unstack: (options) => T.unstack(x, options),
+  meshgrid: (options) => T.meshgrid([line], options),
+  outer: (options) => T.outer(line, line, options),
+  tensordot: (options) => T.tensordot(x, x, options),
+  vecdot: (options) => T.vecdot(x, x, options),
   arange: (options) => T.arange(0, 2, 1, options),
   linspace: (options) => T.linspace(0, 1, 2, options),
   eye: (options) => T.eye(2, 2, options),

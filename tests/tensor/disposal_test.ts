@@ -161,6 +161,37 @@ const CALLS: Readonly<Record<string, readonly Call[] | null>> = {
   pad: [({ turned }) => module.pad(turned, [[1, 2], [0, 1]], { value: 3 })],
   tril: [({ turned }) => module.tril(turned)],
   triu: [({ turned }) => module.triu(turned, { k: 1 })],
+  broadcastArrays: [({ matrix, line }) => {
+    using six = line.slice([{ stop: 6 }]);
+    return module.broadcastArrays([matrix, six]);
+  }],
+  broadcastTo: [({ turned }) => module.broadcastTo(turned, [2, 6, 6])],
+  expandDims: [({ turned }) => module.expandDims(turned)],
+  matrixTranspose: [({ turned }) => module.matrixTranspose(turned)],
+  meshgrid: [({ line, odd }) => module.meshgrid([line, odd])],
+  moveaxis: [({ cube }) => module.moveaxis(cube, 0, 2)],
+  permuteDims: [({ cube }) => module.permuteDims(cube, [2, 0, 1])],
+  reshape: [({ turned }) => module.reshape(turned, [4, 9])],
+  squeeze: [({ matrix }) => module.squeeze(matrix)],
+  tile: [({ turned }) => module.tile(turned, [2, 1, 3])],
+  unstack: [({ turned }) => module.unstack(turned, { axis: 1 })],
+  asarray: [
+    () => module.asarray([[1, 2]], place),
+    () => module.asarray(Float64Array.of(1, 2), { ...place, dtype: "float32" }),
+    ({ turned }) => module.asarray(turned),
+    ({ turned }) => module.asarray(turned, { dtype: "float64" }),
+  ],
+  empty: [() => module.empty([9], place)],
+  emptyLike: [({ turned }) => module.emptyLike(turned)],
+  fullLike: [({ turned }) => module.fullLike(turned, 2)],
+  onesLike: [({ turned }) => module.onesLike(turned)],
+  zerosLike: [({ turned }) => module.zerosLike(turned)],
+  outer: [({ line, odd }) => module.outer(line, odd)],
+  tensordot: [
+    ({ matrix, turned }) => module.tensordot(matrix, turned, { axes: [[0], [1]] }),
+    ({ cube }) => module.tensordot(cube, cube, { axes: 3 }),
+  ],
+  vecdot: [({ matrix, turned }) => module.vecdot(matrix, turned, { axis: -2 })],
   take: [
     ({ turned, places }) => module.take(turned, places),
     ({ turned, places }) => module.take(turned, places, { axis: 1 }),
@@ -271,6 +302,11 @@ const CALLS: Readonly<Record<string, readonly Call[] | null>> = {
   setKernelFusion: null,
   setPrecision: null,
   setSeed: null,
+  canCast: null,
+  finfo: null,
+  iinfo: null,
+  isdtype: null,
+  resultType: null,
   // Runs all kernels of the package; tests/device/operation_validation_test.ts has it.
   validate: null,
 };

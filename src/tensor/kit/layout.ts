@@ -149,6 +149,16 @@ export function requireAxes(
   throw new RangeError(`Cannot ${action} as axis must not repeat: it is ${list.join(", ")}`);
 }
 
+/** Distinct axes in the order in which they are given. */
+export function requireAxisOrder(
+  axes: number | readonly number[],
+  rank: number,
+  action: string,
+): number[] {
+  requireAxes(axes, rank, action);
+  return [axes].flat().map((axis) => requireAxis(axis, rank, action));
+}
+
 /** The common shape of operands: extents are equal, or one of them is 1. */
 export function broadcastShapes(action: string, first: Shape, ...others: readonly Shape[]): Shape {
   let result = first;

@@ -487,6 +487,22 @@ export const WITHOUT_KERNELS: Readonly<Record<string, string>> = {
   saveNpz: "it copies",
   saveSafetensors: "it copies",
   fromBuffer: "a view",
+  ...Object.fromEntries(
+    ("broadcastArrays broadcastTo expandDims matrixTranspose meshgrid moveaxis permuteDims " +
+      "squeeze unstack").split(" ").map((name) => [name, "views"]),
+  ),
+  ...Object.fromEntries(
+    "asarray reshape tile".split(" ").map((name) => [name, "it copies"]),
+  ),
+  ...Object.fromEntries(
+    "empty emptyLike fullLike onesLike zerosLike".split(" ").map((name) => [name, "it fills"]),
+  ),
+  ...Object.fromEntries(
+    "canCast finfo iinfo isdtype resultType".split(" ").map((name) => [name, "JavaScript"]),
+  ),
+  outer: "multiply()",
+  tensordot: "matmul()",
+  vecdot: "matmul()",
   explainAttention: "it plans",
   explainMatmul: "it plans",
   explainTernaryMatmul: "it plans",

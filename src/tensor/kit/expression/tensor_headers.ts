@@ -4,34 +4,64 @@
  * @module
  */
 
-import ATTENTION from "../../../../csrc/kernels/tensor/attention/attention.cuh" with { type: "text" };
-import ATTENTION_DECODE_THREADS from "../../../../csrc/kernels/tensor/attention/attention_decode_threads.cuh" with { type: "text" };
-import ATTENTION_LOOPS from "../../../../csrc/kernels/tensor/attention/attention_loops.cuh" with { type: "text" };
-import ATTENTION_MMA from "../../../../csrc/kernels/tensor/attention/attention_mma.cuh" with { type: "text" };
-import ATTENTION_THREADS from "../../../../csrc/kernels/tensor/attention/attention_threads.cuh" with { type: "text" };
-import ATTENTION_TILES from "../../../../csrc/kernels/tensor/attention/attention_tiles.cuh" with { type: "text" };
+import ATTENTION from "../../../../csrc/kernels/tensor/attention/attention.cuh" with {
+  type: "text",
+};
+import ATTENTION_DECODE_THREADS from "../../../../csrc/kernels/tensor/attention/attention_decode_threads.cuh" with {
+  type: "text",
+};
+import ATTENTION_LOOPS from "../../../../csrc/kernels/tensor/attention/attention_loops.cuh" with {
+  type: "text",
+};
+import ATTENTION_MMA from "../../../../csrc/kernels/tensor/attention/attention_mma.cuh" with {
+  type: "text",
+};
+import ATTENTION_THREADS from "../../../../csrc/kernels/tensor/attention/attention_threads.cuh" with {
+  type: "text",
+};
+import ATTENTION_TILES from "../../../../csrc/kernels/tensor/attention/attention_tiles.cuh" with {
+  type: "text",
+};
 import ELEMENT from "../../../../csrc/kernels/tensor/element.cuh" with { type: "text" };
 import ELEMENT_LOOPS from "../../../../csrc/kernels/tensor/element_loops.cuh" with { type: "text" };
-import ELEMENT_THREADS from "../../../../csrc/kernels/tensor/element_threads.cuh" with { type: "text" };
+import ELEMENT_THREADS from "../../../../csrc/kernels/tensor/element_threads.cuh" with {
+  type: "text",
+};
 import INDEX from "../../../../csrc/kernels/tensor/index.cuh" with { type: "text" };
 import INDEX_LOOPS from "../../../../csrc/kernels/tensor/index_loops.cuh" with { type: "text" };
 import INDEX_THREADS from "../../../../csrc/kernels/tensor/index_threads.cuh" with { type: "text" };
 import MAP from "../../../../csrc/kernels/tensor/map.cuh" with { type: "text" };
 import MAP_LOOPS from "../../../../csrc/kernels/tensor/map_loops.cuh" with { type: "text" };
 import MAP_THREADS from "../../../../csrc/kernels/tensor/map_threads.cuh" with { type: "text" };
-import BYTE_PANELS from "../../../../csrc/kernels/tensor/matmul/byte_panels.cuh" with { type: "text" };
+import BYTE_PANELS from "../../../../csrc/kernels/tensor/matmul/byte_panels.cuh" with {
+  type: "text",
+};
 import MATMUL from "../../../../csrc/kernels/tensor/matmul/matmul.cuh" with { type: "text" };
-import MATMUL_LOOPS from "../../../../csrc/kernels/tensor/matmul/matmul_loops.cuh" with { type: "text" };
-import MATMUL_MMA from "../../../../csrc/kernels/tensor/matmul/matmul_mma.cuh" with { type: "text" };
-import MATMUL_MMA_STAGED from "../../../../csrc/kernels/tensor/matmul/matmul_mma_staged.cuh" with { type: "text" };
-import MATMUL_ROWS_THREADS from "../../../../csrc/kernels/tensor/matmul/matmul_rows_threads.cuh" with { type: "text" };
-import MATMUL_THREADS from "../../../../csrc/kernels/tensor/matmul/matmul_threads.cuh" with { type: "text" };
-import TENSOR_CORE from "../../../../csrc/kernels/tensor/matmul/tensor_core.cuh" with { type: "text" };
+import MATMUL_LOOPS from "../../../../csrc/kernels/tensor/matmul/matmul_loops.cuh" with {
+  type: "text",
+};
+import MATMUL_MMA from "../../../../csrc/kernels/tensor/matmul/matmul_mma.cuh" with {
+  type: "text",
+};
+import MATMUL_MMA_STAGED from "../../../../csrc/kernels/tensor/matmul/matmul_mma_staged.cuh" with {
+  type: "text",
+};
+import MATMUL_ROWS_THREADS from "../../../../csrc/kernels/tensor/matmul/matmul_rows_threads.cuh" with {
+  type: "text",
+};
+import MATMUL_THREADS from "../../../../csrc/kernels/tensor/matmul/matmul_threads.cuh" with {
+  type: "text",
+};
+import TENSOR_CORE from "../../../../csrc/kernels/tensor/matmul/tensor_core.cuh" with {
+  type: "text",
+};
 import PACKET from "../../../../csrc/kernels/tensor/packet.cuh" with { type: "text" };
 import RANDOM from "../../../../csrc/kernels/tensor/random.cuh" with { type: "text" };
 import REDUCE from "../../../../csrc/kernels/tensor/reduce.cuh" with { type: "text" };
 import REDUCE_LOOPS from "../../../../csrc/kernels/tensor/reduce_loops.cuh" with { type: "text" };
-import REDUCE_THREADS from "../../../../csrc/kernels/tensor/reduce_threads.cuh" with { type: "text" };
+import REDUCE_THREADS from "../../../../csrc/kernels/tensor/reduce_threads.cuh" with {
+  type: "text",
+};
 import SORT from "../../../../csrc/kernels/tensor/sort.cuh" with { type: "text" };
 import SORT_LOOPS from "../../../../csrc/kernels/tensor/sort_loops.cuh" with { type: "text" };
 import SORT_THREADS from "../../../../csrc/kernels/tensor/sort_threads.cuh" with { type: "text" };

@@ -1,0 +1,143 @@
+/**
+ * Tensors like others: with their shape, element type and device.
+ *
+ * @module
+ */
+
+import { requireOptions } from "../ffi/arguments.ts";
+import type { DType, ElementOf, SelfDescribingArray } from "../memory/dtype.ts";
+import {
+  CREATION_NAMES,
+  type CreationOptions,
+  fromTypedArray,
+  full,
+  ones,
+  placeOf,
+  tensor,
+  zeros,
+} from "./creation.ts";
+import { copyOf } from "./elementwise_kernel.ts";
+import { requireStored } from "./kit/checks.ts";
+import { newTensor } from "./kit/kernel_call.ts";
+import { requireShape, type Shape } from "./kit/layout.ts";
+import { type Nested, Tensor } from "./tensor.ts";
+
+/**
+ * A tensor with undefined elements, for a result that is written as a whole.
+ * @category Making tensors
+ */
+export function empty<D extends DType = "float32">(
+  shape: Shape,
+  options: CreationOptions<D> = {},
+): Tensor<D> {
+  const action = "make an empty tensor";
+  const { dtype = "float32" as D, stream } = requireOptions(options, CREATION_NAMES, action);
+  return newTensor(placeOf(options, action), dtype, requireShape(shape, action), stream);
+}
+
+/** The shape of a tensor, and options with its element type and device. */
+function like<D extends DType, R extends DType>(
+  action: string,
+  x: Tensor<D>,
+  options: CreationOptions<R>,
+): readonly [Shape, CreationOptions<R>] {
+  const { shape, dtype } = requireStored(x, "x", action);
+  const own = requireOptions(options, CREATION_NAMES, action) as CreationOptions<R>;
+  return [shape, { dtype: dtype as DType as R, device: x, ...own }];
+}
+
+/**
+ * A tensor with undefined elements, of the shape, element type and device of another one.
+ * @category Making tensors
+ */
+export function emptyLike<D extends DType, R extends DType = D>(
+  x: Tensor<D>,
+  options: CreationOptions<R> = {},
+): Tensor<R> {
+  return empty(...like("make an empty tensor", x, options));
+}
+
+/**
+ * A tensor of zeros, of the shape, element type and device of another one.
+ * @category Making tensors
+ */
+export function zerosLike<D extends DType, R extends DType = D>(
+  x: Tensor<D>,
+  options: CreationOptions<R> = {},
+): Tensor<R> {
+  return zeros(...like("make a tensor of zeros", x, options));
+}
+
+/**
+ * A tensor of ones, of the shape, element type and device of another one.
+ * @category Making tensors
+ */
+export function onesLike<D extends DType, R extends DType = D>(
+  x: Tensor<D>,
+  options: CreationOptions<R> = {},
+): Tensor<R> {
+  return ones(...like("make a tensor of ones", x, options));
+}
+
+/**
+ * A tensor with one value in all elements, of the shape, element type and device of another one.
+ *
+ * @throws {RangeError} If the value does not fit the element type.
+ * @category Making tensors
+ */
+export function fullLike<D extends DType, R extends DType = D>(
+  x: Tensor<D>,
+  value: ElementOf<R>,
+  options: CreationOptions<R> = {},
+): Tensor<R> {
+  const [shape, own] = like("make a full tensor", x, options);
+  return full(shape, value, own);
+}
+
+const streamOf = ({ stream }: CreationOptions) => stream === undefined ? {} : { stream };
+
+/**
+ * A tensor of nested arrays, of a typed array, or of another tensor on the same device: a view if the
+ * element type is the same and no copy is asked for.
+ *
+ * @param options `copy`: true never makes a view.
+ *
+ * @example
+ * ```ts
+ * import { asarray } from "@gridstride/cuda/tensor";
+ *
+ * using x = asarray([[1, 2], [3, 4]]);
+ * using y = asarray(x, { dtype: "int32" });
+ * console.log(await y.toNested()); // [ [ 1, 2 ], [ 3, 4 ] ]
+ * ```
+ * @category Making tensors
+ */
+export function asarray<D extends DType = DType>(
+  data: Tensor | Nested<number | bigint | boolean> | SelfDescribingArray,
+  options: CreationOptions<D> & { readonly copy?: boolean } = {},
+): Tensor<D> {
+  const action = "make a tensor";
+  const { copy = false, ...own } = requireOptions(options, ["copy", ...CREATION_NAMES], action);
+  if (!(data instanceof Tensor)) {
+    if (!ArrayBuffer.isView(data)) {
+      return tensor(data as Nested<number>, own as CreationOptions<D> & { readonly dtype: D });
+    }
+    const { dtype, ...place } = own as CreationOptions;
+    const elements = fromTypedArray(data as Float32Array, undefined, place) as Tensor;
+    if (dtype === undefined || dtype === elements.dtype) return elements as Tensor as Tensor<D>;
+    using _ = elements;
+    return copyOf(elements, dtype, streamOf(place)) as Tensor as Tensor<D>;
+  }
+  const x = requireStored(data, "data", action);
+  const { dtype = x.dtype, device } = own as CreationOptions;
+  if (device !== undefined && !placeOf(own, action).isSameDevice(x.context)) {
+    throw new TypeError(
+      `Cannot ${action} as options.device must be that of data, ${x.context.label}: it is ${
+        placeOf(own, action).label
+      }`,
+    );
+  }
+  const place = streamOf(own);
+  const result = copy || dtype !== x.dtype ? copyOf(x, dtype, place) : x.slice([]);
+  return result as Tensor as Tensor<D>;
+}
