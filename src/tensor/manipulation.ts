@@ -19,6 +19,7 @@ import {
   ones,
   zeros,
 } from "./creation.ts";
+import { subtract } from "./elementwise.ts";
 import { castNode, type ExpressionNode, operationNode } from "./kit/expression/node.ts";
 import { take } from "./indexing.ts";
 import { requireAxis, type Shape, shapeText } from "./kit/layout.ts";
@@ -337,6 +338,61 @@ export function pad<D extends DType>(
   );
   copyOf(whole, whole.dtype, { ...rest, out: inner as Tensor });
   return scope.keep(result);
+}
+
+/**
+ * Options of {@linkcode diff}.
+ * @category Tensors
+ */
+export interface DiffOptions extends AxisOptions {
+  /** How many times differences are taken; 1 by default. */
+  readonly n?: number;
+  /** Elements before those of `x` along the axis. */
+  readonly prepend?: Tensor<DType>;
+  /** Elements behind those of `x` along the axis. */
+  readonly append?: Tensor<DType>;
+}
+
+/**
+ * The differences of neighbours along an axis, the last by default: each element less the one before.
+ *
+ * @throws {RangeError} If `n` is negative, the axis is out of range, or other extents differ.
+ *
+ * @example
+ * ```ts
+ * import { diff, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using x = tensor([1, 4, 9, 16]);
+ * using once = diff(x);
+ * using twice = diff(x, { n: 2 });
+ * console.log(await once.toNested(), await twice.toNested()); // [ 3, 5, 7 ] [ 2, 2 ]
+ * ```
+ * @category Elementwise functions
+ */
+export function diff<D extends DType>(x: Tensor<D>, options: DiffOptions = {}): Tensor<D> {
+  const action = "diff";
+  const names = ["axis", "n", "prepend", "append", "stream"];
+  const { axis = -1, n = 1, prepend, append, ...place } = requireOptions(options, names, action);
+  const whole = requireStored(x, "x", action);
+  const at = requireAxis(axis, whole.rank, action);
+  requireInteger(n, "options.n", action);
+  const parts = [prepend, whole, append].filter((it) => it !== undefined);
+  parts.forEach((it) => requireStored(it, "options.prepend and options.append", action));
+  using scope = new TensorScope();
+  let result = parts.length === 1
+    ? whole
+    : joined(action, parts as readonly Tensor[], { ...place, axis: at });
+  for (let time = 0; time < n; time++) {
+    const extent = result.shape[at]!;
+    result = subtract(
+      rangeOf(result, at, Math.min(1, extent)),
+      rangeOf(result, at, 0, Math.max(0, extent - 1)),
+      place,
+    ) as Tensor;
+  }
+  return scope.keep(result === whole ? copyOf(whole, whole.dtype, place) : result) as
+    & Tensor
+    & Tensor<D>;
 }
 
 /**

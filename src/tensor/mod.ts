@@ -73,6 +73,8 @@ export {
   type CommonType,
   concat,
   type DiagonalOptions,
+  diff,
+  type DiffOptions,
   eye,
   flip,
   pad,

@@ -99,6 +99,7 @@ const TENSOR_CALLS: Readonly<Record<string, Call>> = {
   split: (options) => T.split(x, 1, options),
   roll: (options) => T.roll(x, 1, options),
   repeat: (options) => T.repeat(x, 2, options),
+  diff: (options) => T.diff(x, options),
   pad: (options) => T.pad(x, 1, options),
   take: (options) => T.take(x, places, options),
   topk: (options) => T.topk(x, 1, options),

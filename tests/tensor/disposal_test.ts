@@ -159,6 +159,11 @@ const CALLS: Readonly<Record<string, readonly Call[] | null>> = {
     ({ turned }) => module.repeat(turned, [1, 0, 2, 1, 1, 1], { axis: 1 }),
   ],
   pad: [({ turned }) => module.pad(turned, [[1, 2], [0, 1]], { value: 3 })],
+  diff: [
+    ({ turned }) => module.diff(turned),
+    ({ turned, matrix }) => module.diff(turned, { n: 2, axis: 0, append: matrix }),
+    ({ turned }) => module.diff(turned, { n: 0 }),
+  ],
   tril: [({ turned }) => module.tril(turned)],
   triu: [({ turned }) => module.triu(turned, { k: 1 })],
   broadcastArrays: [({ matrix, line }) => {

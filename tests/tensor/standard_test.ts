@@ -7,6 +7,7 @@ import {
   broadcastArrays,
   broadcastTo,
   canCast,
+  diff,
   empty,
   emptyLike,
   expandDims,
@@ -144,6 +145,23 @@ for (const [form, place] of forms) {
     assertEquals(await products.toNested(), [[4n, 5n], [8n, 10n], [12n, 15n]]);
   });
 }
+
+Deno.test("diff() subtracts neighbours", async () => {
+  using x = tensor([[1, 4, 9], [2, 2, 8]], { dtype: "int32", device });
+  const read = async (options: Parameters<typeof diff>[1]) => {
+    using result = diff(x, options);
+    return await result.toNested();
+  };
+  assertEquals(await read({}), [[3, 5], [0, 6]]);
+  assertEquals(await read({ n: 2 }), [[2], [6]]);
+  assertEquals(await read({ n: 4 }), [[], []]);
+  assertEquals(await read({ axis: 0 }), [[1, -2, -1]]);
+  assertEquals(await read({ n: 0 }), [[1, 4, 9], [2, 2, 8]]);
+  using zero = zeros([2, 1], { dtype: "int32", device });
+  assertEquals(await read({ prepend: zero, append: zero }), [[1, 3, 5, -9], [2, 0, 6, -8]]);
+  assertThrows(() => diff(x, { n: -1 }), RangeError, "options.n");
+  assertThrows(() => diff(x, { prepend: x, axis: 2 }), RangeError, "axis");
+});
 
 Deno.test("Contractions name operands that do not fit", () => {
   using x = zeros([2, 3], { device });

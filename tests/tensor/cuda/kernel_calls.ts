@@ -500,6 +500,7 @@ export const WITHOUT_KERNELS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     "canCast finfo iinfo isdtype resultType".split(" ").map((name) => [name, "JavaScript"]),
   ),
+  diff: "subtract()",
   outer: "multiply()",
   tensordot: "matmul()",
   vecdot: "matmul()",
