@@ -26,6 +26,22 @@ const SPILLS: readonly { readonly call: RegExp; readonly most: number; readonly 
       most: 160,
       reason: "elements of other types are converted on their way to shared memory",
     },
+    {
+      call: /^attention_mma<Multiply, attention::Keys::paged, 4, 1, 32, 256, 256, /,
+      most: 24,
+      reason: "addresses, of which the loop over keys reads four for 256 instructions of products",
+    },
+    {
+      call:
+        /^matmul_mma_staged<Multiply, __nv_bfloat16, __nv_bfloat16, Layout::across, Layout::along, 4, false>/,
+      most: 8,
+      reason: "an address outside of the loop, before compute capability 9.0",
+    },
+    {
+      call: /^ternary_mma<Multiply, 3, 4, 2>/,
+      most: 16,
+      reason: "addresses outside of the inner loop, from compute capability 10.0 on",
+    },
   ];
 
 /** The capability for which all kernels are compiled. */
