@@ -215,7 +215,7 @@ __device__ __forceinline__ bool is_first_of_row() {
 
 // Calls f(row) for the rows of a block; per_block counts in the block form.
 template <int Threads, typename F>
-__device__ __forceinline__ void for_each_row(i64 rows, i64 per_block, F f) {
+__device__ __forceinline__ void for_each_row(i64 rows, i64 /*per_block*/, F f) {
   const i64 teams = Threads == 32 ? blockDim.x / 32 : 1;
   const i64 team = Threads == 32 ? threadIdx.x / 32 : 0;
   for (i64 row = blockIdx.x * teams + team; row < rows; row += gridDim.x * teams) f(row);

@@ -43,7 +43,7 @@ __device__ __forceinline__ void scan_part(i64 count, const T* x, Value before, O
 
 // Calls f(job) for the parts of a block; per_block counts in the block form.
 template <typename F>
-__device__ __forceinline__ void for_each_part(i64 jobs, i64 per_block, F f) {
+__device__ __forceinline__ void for_each_part(i64 jobs, i64 /*per_block*/, F f) {
   for (i64 job = blockIdx.x; job < jobs; job += gridDim.x) f(job);
 }
 
