@@ -17,10 +17,9 @@ import {
   type ExpressionNode,
   ExpressionWriter,
   operationNode,
-  operationTypes,
   scalarTypesIn,
 } from "./kit/expression/node.ts";
-import { type OperationName, valueType } from "./kit/expression/operations.ts";
+import { type OperationName, operationTypes, valueType } from "./kit/expression/operations.ts";
 import {
   commonContext,
   commonType,
@@ -42,8 +41,8 @@ import {
   requireParameters,
   type Scalar,
 } from "./kit/kernel_call.ts";
-import { addSpace, spaceText } from "./kit/space.ts";
 import {
+  addSpace,
   broadcastShapes,
   broadcastStrides,
   isDense,
@@ -51,6 +50,7 @@ import {
   type Shape,
   sizeOf,
   type Space,
+  spaceText,
   strideClass,
 } from "./kit/layout.ts";
 import { storageOf, Tensor, tracedOf } from "./tensor.ts";

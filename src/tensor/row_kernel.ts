@@ -17,7 +17,7 @@ import {
 } from "./kit/expression/node.ts";
 import { valueType } from "./kit/expression/operations.ts";
 import type { KernelCode } from "./kit/kernel_call.ts";
-import { spaceText } from "./kit/space.ts";
+import { spaceText } from "./kit/layout.ts";
 import {
   isPlace,
   isSplittable,

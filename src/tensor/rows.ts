@@ -19,8 +19,8 @@ import {
   requireParameters,
   type Scalar,
 } from "./kit/kernel_call.ts";
-import { addSpace } from "./kit/space.ts";
 import {
+  addSpace,
   broadcastStrides,
   mergeDimensions,
   type Shape,

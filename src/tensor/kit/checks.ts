@@ -90,11 +90,12 @@ export function commonType(action: string, operands: readonly Operand[]): DType 
   let common: DType | undefined;
   for (const operand of operands) {
     if (!(operand instanceof Tensor)) continue;
-    const wider = common === undefined ? operand.dtype : promote(common, operand.dtype);
+    const { dtype }: Tensor = operand;
+    const wider = common === undefined || common === dtype ? dtype : promote(common, dtype);
     if (wider === undefined) {
       throw new TypeError(
         `Cannot ${action} as the element types must have a common one: they are ${common} and ` +
-          `${operand.dtype}. Cast one of them first`,
+          `${dtype}. Cast one of them first`,
       );
     }
     common = wider;

@@ -6,8 +6,7 @@
 
 import { type DType, isFloatDType, isIntegerDType } from "../../../memory/dtype.ts";
 import { cTypeOf } from "../../../memory/dtype.ts";
-import { floatResult } from "../promotion.ts";
-import { domainProblem, type OperationName, OPERATIONS, valueType } from "./operations.ts";
+import { type OperationName, OPERATIONS, operationTypes, valueType } from "./operations.ts";
 
 /** A value in a kernel, of an element type. */
 export type ExpressionNode =
@@ -36,27 +35,6 @@ export type ExpressionNode =
 /** A node of another element type with the same value. */
 export function castNode(operand: ExpressionNode, dtype: DType): ExpressionNode {
   return operand.dtype === dtype ? operand : { kind: "cast", dtype, operand };
-}
-
-/**
- * The type in which an operation computes operands of a common type, and the type of its result.
- *
- * @throws {TypeError} If the operation does not take such operands.
- */
-export function operationTypes(
-  name: OperationName,
-  common: DType,
-): { readonly computed: DType; readonly result: DType } {
-  const { domain, result } = OPERATIONS[name];
-  const problem = domainProblem(domain, common);
-  if (problem !== undefined) {
-    throw new TypeError(`Cannot ${name} as the operands must be ${problem}: they are ${common}`);
-  }
-  if (result === "bool") return { computed: common, result: "bool" };
-  // NumPy divides integers of all sizes as float64.
-  const isQuotient = name === "divide" && !isFloatDType(common);
-  const computed = isQuotient ? "float64" : result === "float" ? floatResult(common) : common;
-  return { computed, result: computed };
 }
 
 /** An operation on operands of a common type. */

@@ -6,6 +6,7 @@
 
 import type { DType } from "../../../memory/dtype.ts";
 import { bytesPerElement, cTypeOf, isFloatDType, isIntegerDType } from "../../../memory/dtype.ts";
+import { floatResult } from "../promotion.ts";
 
 /** The element types that an operation takes. */
 export type Domain = "any" | "numeric" | "floating" | "integer" | "integer or bool";
@@ -293,4 +294,25 @@ export function domainProblem(domain: Domain, dtype: DType): string | undefined 
     (domain === "integer or bool" && !isFloatDType(dtype))
   );
   return isFit ? undefined : DOMAIN_TEXT[domain];
+}
+
+/**
+ * The type in which an operation computes operands of a common type, and the type of its result.
+ *
+ * @throws {TypeError} If the operation does not take such operands.
+ */
+export function operationTypes(
+  name: OperationName,
+  common: DType,
+): { readonly computed: DType; readonly result: DType } {
+  const { domain, result } = OPERATIONS[name];
+  const problem = domainProblem(domain, common);
+  if (problem !== undefined) {
+    throw new TypeError(`Cannot ${name} as the operands must be ${problem}: they are ${common}`);
+  }
+  if (result === "bool") return { computed: common, result: "bool" };
+  // NumPy divides integers of all sizes as float64.
+  const isQuotient = name === "divide" && !isFloatDType(common);
+  const computed = isQuotient ? "float64" : result === "float" ? floatResult(common) : common;
+  return { computed, result: computed };
 }
