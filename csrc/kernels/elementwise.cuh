@@ -6,7 +6,8 @@
  * one array. fill takes patterns, not numbers: float16 is filled as uint16, float32 as uint32,
  * float64 as uint64, so one kernel per width serves all dtypes.
  * Mapping: 16-byte packets, per thread and tile four with one array and two per array with two, so
- * four loads are in flight (vector_access.cuh).
+ * four loads are in flight (vector_access.cuh). In the block form, each thread takes neighbours, as
+ * a loop that the compiler vectorises.
  * Bytes: sizeof(T) * n for each array that is read or written. Operations: none, n, or n fused
  * multiply-adds.
  * Numerics: add and multiply round correctly, float16 and bfloat16 by way of float (with the one
@@ -23,18 +24,63 @@
 
 namespace gridstride::tensor::elementwise {
 
+// The host library has both forms.
+#if defined(GS_BLOCK_FORM)
+inline namespace loops {
+
+// Any launch is right; the default has blocks of one thread. out may be one of the inputs.
+template <int, typename Operation, typename T, typename... Input>
+__device__ __forceinline__ void map_elements(unsigned long long n, Operation operation, T* out,
+                                             const Input*... inputs) {
+  const unsigned long long shares = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
+  const unsigned long long length = (n + shares - 1) / shares;
+  const unsigned long long share =
+      static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const unsigned long long begin = share * length < n ? share * length : n;
+  const unsigned long long end = begin + length < n ? begin + length : n;
+  GS_INDEPENDENT
+  for (unsigned long long i = begin; i < end; ++i) out[i] = operation(inputs[i]...);
+}
+
+#else
+inline namespace threads {
+
+template <typename Result, int Count, typename Operation, typename... T>
+__device__ __forceinline__ Elements<Result, Count> apply(Operation operation,
+                                                         const Elements<T, Count>&... operands) {
+  Elements<Result, Count> results;
+  GS_UNROLL
+  for (int i = 0; i < Count; ++i) {
+    results.value[i] = operation(operands.value[i]...);
+  }
+  return results;
+}
+
+// out[i] = operation(inputs[i]...). A thread has loaded all operands of its elements before it
+// stores them, so out may be one of the inputs; a partial overlap is not allowed.
+template <int Packets, typename Operation, typename T, typename... Input>
+__device__ __forceinline__ void map_elements(unsigned long long n, Operation operation, T* out,
+                                             const Input*... inputs) {
+  const auto visit = [&](auto position) {
+    constexpr int count = decltype(position)::count;
+    store(out, position, apply<T, count>(operation, load(inputs, position)...));
+  };
+  for_each_position<T, Packets>(n, visit, static_cast<const T*>(out), inputs...);
+}
+
+#endif
+
+template <typename T>
+struct Constant {
+  T value;
+
+  __device__ __forceinline__ T operator()() const { return value; }
+};
+
 template <typename T>
 __global__ void __launch_bounds__(max_block_threads)
     fill(T* out, T value, unsigned long long n) {
-  const auto visit = [&](auto position) {
-    Elements<T, decltype(position)::count> elements;
-    GS_UNROLL
-    for (T& element : elements.value) {
-      element = value;
-    }
-    store(out, position, elements);
-  };
-  for_each_position<T, 4>(n, visit, static_cast<const T*>(out));
+  map_elements<4>(n, Constant<T>{value}, out);
 }
 
 constexpr int binary_packets = 2;
@@ -98,4 +144,5 @@ __global__ void __launch_bounds__(max_block_threads)
   map_elements<2>(n, MultipleAdded<T>{a}, y, static_cast<const T*>(x), static_cast<const T*>(y));
 }
 
+}  // namespace loops or threads
 }  // namespace gridstride::tensor::elementwise

@@ -137,26 +137,4 @@ __device__ __forceinline__ void for_each_position(unsigned long long n, Visit vi
   }
 }
 
-template <typename Result, typename Operation, int Count, typename... T>
-__device__ __forceinline__ Elements<Result, Count> apply(Operation operation,
-                                                         const Elements<T, Count>&... operands) {
-  Elements<Result, Count> results;
-  GS_UNROLL
-  for (int i = 0; i < Count; ++i) {
-    results.value[i] = operation(operands.value[i]...);
-  }
-  return results;
-}
-
-// out[i] = operation(inputs[i]...). A thread has loaded all operands of its elements before it
-// stores them, so out may be one of the inputs; a partial overlap is not allowed.
-template <int Packets, typename Operation, typename T, typename... Input>
-__device__ __forceinline__ void map_elements(unsigned long long n, Operation operation, T* out,
-                                             const Input*... inputs) {
-  const auto visit = [&](auto position) {
-    store(out, position, apply<T>(operation, load(inputs, position)...));
-  };
-  for_each_position<T, Packets>(n, visit, static_cast<const T*>(out), inputs...);
-}
-
 }  // namespace gridstride::tensor

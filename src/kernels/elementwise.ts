@@ -8,11 +8,11 @@ import { requireOptions } from "../ffi/arguments.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import type { StreamChoice } from "../memory/buffer_options.ts";
 import type { DeviceBuffer } from "../memory/device_buffer.ts";
-import { bytesPerElement, cTypeOf, type DType, type ElementOf } from "../memory/dtype.ts";
+import { bytesPerElement, type DType, type ElementOf } from "../memory/dtype.ts";
 import { elementBits } from "../memory/element_bits.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
-import { KernelFamily } from "../launch/kernel_library.ts";
 import type { KernelArgument } from "../launch/signature/signature_types.ts";
+import { FormFamily } from "./kernel_form.ts";
 import { elementwiseLaunch } from "./launch_choice.ts";
 import {
   FLOATING_DTYPES,
@@ -38,19 +38,19 @@ export function fillDType(dtype: DType): FillDType {
 }
 
 /** The kernels of an elementwise operation. */
-export class Elementwise<D extends DType> extends KernelFamily<D> {
+export class Elementwise<D extends DType> extends FormFamily<D> {
   readonly #stepBytes: number;
 
   /**
-   * @param packets Packets of 16 bytes that a thread takes of an array in one step, as the
+   * @param packets Packets of 16 bytes that a CUDA thread takes of an array in one step, as the
    * operation's file in `csrc/kernels/` says.
    */
-  constructor(packets: number, signatureOf: (dtype: D) => string) {
-    super(signatureOf);
+  constructor(name: string, packets: number, parametersOf: (type: string, dtype: D) => string) {
+    super(name, parametersOf);
     this.#stepBytes = 16 * packets;
   }
 
-  /** Elements that a thread takes of an array in one step. */
+  /** Elements that a CUDA thread takes of an array in one step. */
   elementsPerThread(dtype: D): number {
     return this.#stepBytes / bytesPerElement(dtype);
   }
@@ -72,16 +72,18 @@ export class Elementwise<D extends DType> extends KernelFamily<D> {
 }
 
 /** Setting elements. */
-export const FILL: Elementwise<FillDType> = new Elementwise<FillDType>(4, (dtype) => {
-  const type = cTypeOf(dtype);
-  return `fill_${dtype}(${type}* out, ${type} value, unsigned long long n)`;
-});
+export const FILL: Elementwise<FillDType> = new Elementwise<FillDType>(
+  "fill",
+  4,
+  (type) => `${type}* out, ${type} value, unsigned long long n`,
+);
 
 function binaryKernels(operation: string): Elementwise<NumericDType> {
-  return new Elementwise(2, (dtype) => {
-    const type = cTypeOf(dtype);
-    return `${operation}_${dtype}(const ${type}* x, const ${type}* y, ${type}* out, unsigned long long n)`;
-  });
+  return new Elementwise(
+    operation,
+    2,
+    (type) => `const ${type}* x, const ${type}* y, ${type}* out, unsigned long long n`,
+  );
 }
 
 /** Adding and multiplying. */
@@ -96,18 +98,21 @@ function scalarType(dtype: FloatingDType): "double" | "float" {
 }
 
 /** Scaling. */
-export const SCALE: Elementwise<FloatingDType> = new Elementwise<FloatingDType>(4, (dtype) => {
-  const [type, scalar] = [cTypeOf(dtype), scalarType(dtype)];
-  return `scale_${dtype}(const ${type}* x, ${type}* out, ${scalar} factor, ${scalar} offset, unsigned long long n)`;
-});
+export const SCALE: Elementwise<FloatingDType> = new Elementwise<FloatingDType>(
+  "scale",
+  4,
+  (type, dtype) => {
+    const scalar = scalarType(dtype);
+    return `const ${type}* x, ${type}* out, ${scalar} factor, ${scalar} offset, unsigned long long n`;
+  },
+);
 
 /** Adding multiples. */
-export const AXPY: Elementwise<FloatingDType> = new Elementwise<FloatingDType>(2, (dtype) => {
-  const type = cTypeOf(dtype);
-  return `axpy_${dtype}(${
-    scalarType(dtype)
-  } a, const ${type}* x, ${type}* y, unsigned long long n)`;
-});
+export const AXPY: Elementwise<FloatingDType> = new Elementwise<FloatingDType>(
+  "axpy",
+  2,
+  (type, dtype) => `${scalarType(dtype)} a, const ${type}* x, ${type}* y, unsigned long long n`,
+);
 
 /**
  * Enqueues setting every element to a value.

@@ -9,6 +9,7 @@ import { logger } from "../ffi/logging.ts";
 import type { Kernel } from "../launch/kernel.ts";
 import { type LineLaunch, lineLaunch } from "../launch/launch_planner.ts";
 import type { DeviceBuffer } from "../memory/device_buffer.ts";
+import { kernelFormOf } from "./kernel_form.ts";
 
 /** Finds the launch of a kernel for a number of elements; `undefined` for the default. */
 export type LaunchLookup = (kernel: Kernel, elements: number) => LineLaunch | undefined;
@@ -21,12 +22,17 @@ export function installLaunchLookup(next: LaunchLookup): void {
 }
 
 /**
- * The default steps of an elementwise thread. One keeps enough bytes in flight, and with more a block of
- * a GPU reads and writes distant places of each array at once. On the host device a block costs time of
- * its own, which two steps halve; the addresses of more displace each other in a processor's cache.
+ * The default steps of an elementwise CUDA thread. One keeps enough bytes in flight, and with more a block
+ * reads and writes distant places of each array at once.
  */
-export function stepsPerThread({ context: { info } }: Pick<Kernel, "context">): number {
-  return info.kind === "host" ? 2 : 1;
+export const STEPS_PER_THREAD = 1;
+
+/** The default elements of a block in the block form: half of a first-level cache of float32. */
+export const LOOP_ELEMENTS = 16384;
+
+/** The launch in the block form, whose blocks have one thread. */
+export function loopLaunch(elements: number, elementsPerBlock: number): LineLaunch {
+  return { grid: Math.max(1, Math.ceil(elements / elementsPerBlock)), block: 1 };
 }
 
 /** Grid and block of an elementwise kernel. */
@@ -36,8 +42,12 @@ export function elementwiseLaunch(
   elementsPerThread: number,
 ): LineLaunch {
   const tuned = lookup?.(kernel, elements);
-  const problem = { elementsPerThread, stepsPerThread: stepsPerThread(kernel) };
-  return noted(kernel, elements, tuned, tuned ?? lineLaunch(kernel, elements, problem));
+  const problem = { elementsPerThread, stepsPerThread: STEPS_PER_THREAD };
+  const usual = () =>
+    kernelFormOf(kernel.context) === "block"
+      ? loopLaunch(elements, LOOP_ELEMENTS)
+      : lineLaunch(kernel, elements, problem);
+  return noted(kernel, elements, tuned, tuned ?? usual());
 }
 
 /** Logs a choice, and returns it. */

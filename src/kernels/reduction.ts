@@ -9,12 +9,11 @@
 
 import { requireOptions } from "../ffi/arguments.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
-import { KernelFamily } from "../launch/kernel_library.ts";
 import type { DeviceMemory } from "../launch/signature/device_memory.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import type { StreamChoice } from "../memory/buffer_options.ts";
 import type { DeviceBuffer } from "../memory/device_buffer.ts";
-import { bytesPerElement, cTypeOf, type DType } from "../memory/dtype.ts";
+import { bytesPerElement, type DType } from "../memory/dtype.ts";
 import { workspaceMemory } from "../memory/workspace.ts";
 import type { Stream } from "../stream/stream.ts";
 import {
@@ -28,26 +27,15 @@ import {
   requireOperands,
   requireSameDType,
 } from "./operands.ts";
-import { BLOCK, type KernelForm, kernelFormOf, partsOf, rowThreadsOf, stepOf } from "./row_plan.ts";
+import { FormFamily, kernelFormOf } from "./kernel_form.ts";
+import { BLOCK, partsOf, rowThreadsOf, stepOf } from "./row_plan.ts";
 
 /** The element type of the sums of a type: exact for integers, wide for floats. */
 export type SumDType<D extends NumericDType> = D extends FloatingDType ? FloatingDType
   : "int64" | "uint64";
 
-/** The kernels of a reduction in both forms, of which the block form is the host device's. */
-function inBothForms<D extends NumericDType>(
-  name: string,
-  parametersOf: (type: string, dtype: D) => string,
-): Readonly<Record<KernelForm, KernelFamily<D>>> {
-  const family = (form: string) =>
-    new KernelFamily<D>((dtype) =>
-      `${name}${form}_${dtype}(${parametersOf(cTypeOf(dtype), dtype)})`
-    );
-  return { threads: family(""), block: family("_loops") };
-}
-
 /** Sums of parts: exact for integers, in double precision for floats. */
-const SUM_ROW = inBothForms(
+const SUM_ROW = new FormFamily(
   "sum_row",
   (type, dtype: NumericDType) =>
     `const ${type}* x, ${
@@ -56,21 +44,21 @@ const SUM_ROW = inBothForms(
 );
 
 /** Sums of parts of integers in double precision. */
-const REAL_SUM_ROW = inBothForms(
+const REAL_SUM_ROW = new FormFamily<NumericDType>(
   "real_sum_row",
   (type) =>
     `const ${type}* x, double* parts, long long width, long long length, int threads, int size`,
 );
 
 /** The sum of parts in double precision, divided. */
-const SUM_FINAL = inBothForms(
+const SUM_FINAL = new FormFamily(
   "sum_final",
   (type, _: FloatingDType) =>
     `const double* parts, ${type}* out, long long count, double divisor, int threads, int size`,
 );
 
 const extremumKernels = (name: string) =>
-  inBothForms(
+  new FormFamily(
     name,
     (type) => `const ${type}* x, ${type}* parts, long long width, long long length`,
   );
@@ -86,23 +74,23 @@ function planOf({ context }: Stream, { dtype, length: width }: DeviceMemory) {
   const form = kernelFormOf(context);
   const { segments, length } = partsOf(1, width, form);
   const { threads, size } = rowThreadsOf(stepOf([bytesPerElement(dtype)]), width, length);
-  return { form, segments, length, threads, size, block: form === "block" ? 1 : BLOCK };
+  return { segments, length, threads, size, block: form === "block" ? 1 : BLOCK };
 }
 
 /** Adds up the parts of a row. */
 const sumsBy = <D extends NumericDType>(
-  kernels: Readonly<Record<KernelForm, KernelFamily<D>>>,
+  kernels: FormFamily<D>,
 ): LaunchParts =>
 (stream, x, parts) => {
-  const { form, segments, length, threads, size, block } = planOf(stream, x);
-  kernels[form].of(stream.context, x.dtype as D)
+  const { segments, length, threads, size, block } = planOf(stream, x);
+  kernels.of(stream.context, x.dtype as D)
     .launch({ grid: segments, block, stream }, x, parts, x.length, length, threads, size);
 };
 
 /** The extrema of the parts of a row. */
 const extremaBy = (kernels: typeof EXTREMUM_ROW["min"]): LaunchParts => (stream, x, parts) => {
-  const { form, segments, length, block } = planOf(stream, x);
-  kernels[form].of(stream.context, x.dtype as NumericDType)
+  const { segments, length, block } = planOf(stream, x);
+  kernels.of(stream.context, x.dtype as NumericDType)
     .launch({ grid: segments, block, stream }, x, parts, x.length, length);
 };
 
@@ -140,8 +128,8 @@ function finishSum(
   divisor: number,
   out: DeviceBuffer<FloatingDType>,
 ): void {
-  const { form, threads, size, block } = planOf(stream, parts);
-  SUM_FINAL[form].of(stream.context, out.dtype)
+  const { threads, size, block } = planOf(stream, parts);
+  SUM_FINAL.of(stream.context, out.dtype)
     .launch({ grid: 1, block, stream }, parts, out, parts.length, divisor, threads, size);
 }
 

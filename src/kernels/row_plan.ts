@@ -6,23 +6,7 @@
  * @module
  */
 
-import type { DeviceContext } from "../hardware/device_context.ts";
-import { environment } from "../hardware/device_list.ts";
-
-/** The way in which a kernel runs: a block is one thread with a loop, or it has CUDA threads. */
-export type KernelForm = "block" | "threads";
-
-const chosenForms = new WeakMap<DeviceContext, KernelForm>();
-
-/** The form of kernels that have both, on a device. The environment is asked once. */
-export function kernelFormOf(context: DeviceContext): KernelForm {
-  let form = chosenForms.get(context);
-  if (form === undefined) {
-    form = context.library.kind === "host" && !environment.simulate ? "block" : "threads";
-    chosenForms.set(context, form);
-  }
-  return form;
-}
+import type { KernelForm } from "./kernel_form.ts";
 
 /** The threads of a block. */
 export const BLOCK = 256;

@@ -8,7 +8,7 @@ import { type KernelTemplate, templates } from "./kit/expression/kernel_template
 import { requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
-import type { KernelForm } from "../kernels/row_plan.ts";
+import type { KernelForm } from "../kernels/kernel_form.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { bytesPerElement, cTypeOf, type DType } from "../memory/dtype.ts";
 import {
@@ -249,7 +249,7 @@ function bodyText(
   const writer = new ExpressionWriter((index) =>
     classes[index] === "0" ? `inputs.x${index}` : `inputs.x${index}.element[j]`
   );
-  const value = writer.value(root);
+  const value = writer.storedValue(root);
   // The arguments of the access to an operand.
   const place = (name: string, k: number) =>
     classes[k] === "0"

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { kernelFormOf } from "../kernels/row_plan.ts";
+import { kernelFormOf } from "../kernels/kernel_form.ts";
 import { commonContext, requireDType, requireTensor, type TensorOptions } from "./kit/checks.ts";
 import { newTensor } from "./kit/kernel_call.ts";
 import { runMap } from "./elementwise_kernel.ts";

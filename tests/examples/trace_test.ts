@@ -1,5 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { traceBatches } from "../../examples/trace.ts";
+import { SCALE } from "../../src/kernels/elementwise.ts";
 import { traceFile } from "../../src/lab/trace/mod.ts";
 import { problemsOf } from "../lab/trace/trace_file_rules.ts";
 import { device } from "../support/device.ts";
@@ -9,7 +10,7 @@ Deno.test("examples/trace.ts records every batch in both orders", async () => {
     const recording = await traceBatches(device, 3, order);
     const { kernels, hostToDevice } = recording.statistics;
     assertEquals(kernels.map(({ kernel, launches }) => [kernel, launches]), [[
-      "scale_float32",
+      SCALE.of(device.context, "float32").name,
       24,
     ]]);
     assertEquals([hostToDevice.copies, hostToDevice.bytes], [3, 3 * 2 ** 22]);

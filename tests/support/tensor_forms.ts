@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { KernelForm } from "../../src/kernels/row_plan.ts";
+import type { KernelForm } from "../../src/kernels/kernel_form.ts";
 import { assert, assertEquals } from "@std/assert";
 import { type DType, openDevice } from "../../mod.ts";
 import { type Tensor, tensor } from "../../src/device/tensor.ts";

@@ -5,7 +5,7 @@
  */
 
 import { isFloating, type NumericDType } from "../../kernels/operands.ts";
-import type { KernelForm } from "../../kernels/row_plan.ts";
+import type { KernelForm } from "../../kernels/kernel_form.ts";
 
 /** Unit roundoff of double precision. */
 const DOUBLE = 2 ** -53;

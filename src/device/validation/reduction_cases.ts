@@ -5,7 +5,7 @@
  */
 
 import { isFloating, NUMERIC_DTYPES, type NumericDType } from "../../kernels/operands.ts";
-import { kernelFormOf } from "../../kernels/row_plan.ts";
+import { kernelFormOf } from "../../kernels/kernel_form.ts";
 import type { TypedArrayOf } from "../../memory/dtype.ts";
 import { exactSum, momentsBounds, sumBound } from "./bounds.ts";
 import {

@@ -142,6 +142,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/kernels/arithmetic.cuh",
   "csrc/kernels/elementwise.cu",
   "csrc/kernels/elementwise.cuh",
+  "csrc/kernels/elementwise_loops.cu",
   "csrc/kernels/faults.cu",
   "csrc/kernels/histogram.cu",
   "csrc/kernels/histogram.cuh",

@@ -26,14 +26,17 @@ import {
   scale,
 } from "../../kernels/elementwise.ts";
 import { HISTOGRAM, histogram } from "../../kernels/histogram.ts";
+import { kernelFormOf } from "../../kernels/kernel_form.ts";
 import {
   boundedLaunch,
   HISTOGRAM_STEP_BYTES,
   installLaunchLookup,
   type LaunchLookup,
+  LOOP_ELEMENTS,
+  loopLaunch,
   REDUCTION_STEP_BYTES,
   reductionBlocks,
-  stepsPerThread,
+  STEPS_PER_THREAD,
 } from "../../kernels/launch_choice.ts";
 import {
   type FloatingDType,
@@ -327,12 +330,17 @@ async function tuneOperation(
 function launchersOf(tunable: Tunable, kernel: Kernel, dtype: NumericDType): Launcher[] {
   const { multiprocessorCount, maxThreadsPerMultiprocessor } = kernel.context.info;
   const perThread = tunable.perThread(dtype);
+  if (tunable.kind !== "reduction" && kernelFormOf(kernel.context) === "block") {
+    return [LOOP_ELEMENTS, 4096, 8192, 32768, 131072].map((perBlock) => (elements) =>
+      loopLaunch(elements, perBlock)
+    );
+  }
   return [256, 128, 512, 1024].filter((block) => block <= kernel.attributes.maxThreadsPerBlock)
     .flatMap((block): Launcher[] => {
       if (tunable.kind !== "reduction") {
-        const steps = new Set([stepsPerThread(kernel), 1, 2, 4, Number.MAX_SAFE_INTEGER]);
-        return [...steps].map((stepsPerThread) => (elements) =>
-          lineLaunch(kernel, elements, { elementsPerThread: perThread, stepsPerThread, block })
+        return [STEPS_PER_THREAD, 2, 4, Number.MAX_SAFE_INTEGER].map(
+          (stepsPerThread) => (elements) =>
+            lineLaunch(kernel, elements, { elementsPerThread: perThread, stepsPerThread, block }),
         );
       }
       const limits = [1, 2, 4, 8, 16, 32].map((each) => each * multiprocessorCount);

@@ -8,7 +8,7 @@
  * @module
  */
 
-import { type KernelForm, kernelFormOf } from "../../kernels/row_plan.ts";
+import { type KernelForm, kernelFormOf } from "../../kernels/kernel_form.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { nvrtcVersion } from "../../launch/compile/nvrtc_search.ts";
 import { compileBlocking } from "../../launch/module/blocking_compile.ts";

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { configureKernelCache } from "../../../mod.ts";
 import { type KernelTuningRow, tuneKernels } from "../../../src/lab/tuning/mod.ts";
-import { AXPY } from "../../../src/kernels/elementwise.ts";
+import { AXPY, FILL } from "../../../src/kernels/elementwise.ts";
 import { HISTOGRAM } from "../../../src/kernels/histogram.ts";
 import { boundedLaunch } from "../../../src/kernels/launch_choice.ts";
 import { MOMENTS_PARTIAL } from "../../../src/kernels/moments.ts";
@@ -93,8 +93,8 @@ Deno.test("tuneKernels() chooses for each kernel and size, stores the choices, a
     const rows = await tuneKernels(device, { ...options, onProgress: (row) => shown.push(row) });
     assertEquals(shown, rows);
     const names = [
-      "fill_uint32",
-      "axpy_float32",
+      FILL.of(context, "uint32").name,
+      AXPY.of(context, "float32").name,
       "moments_partial_float32",
       "histogram_shared_float32",
     ];

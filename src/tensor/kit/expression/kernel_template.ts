@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { KernelForm } from "../../../kernels/row_plan.ts";
+import type { KernelForm } from "../../../kernels/kernel_form.ts";
 import { TENSOR_HEADERS } from "./tensor_headers.ts";
 
 /** The headers that only one form reads end in this. */

@@ -6,7 +6,7 @@
 
 import type { VectorSet } from "../../../ffi/build/vector_sets.ts";
 import type { DType } from "../../../memory/dtype.ts";
-import type { KernelForm } from "../../../kernels/row_plan.ts";
+import type { KernelForm } from "../../../kernels/kernel_form.ts";
 import type { KernelTemplate } from "./kernel_template.ts";
 import { vectorDeclarations } from "./operations.ts";
 import { hostVectors } from "./vector_set.ts";

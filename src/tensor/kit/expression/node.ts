@@ -168,11 +168,19 @@ function fitted(text: string, dtype: DType): string {
   return isFloatDType(dtype) ? `rounded<${type}>(${text})` : `static_cast<${type}>(${text})`;
 }
 
-function castText(text: string, from: DType, to: DType): string {
+function castText(text: string, from: DType, to: DType, fit: typeof fitted): string {
   if (to === "bool") return `${text} != 0`;
   if (isIntegerDType(to) && isFloatDType(from)) return `to_integer<${cTypeOf(to)}>(${text})`;
-  return fitted(`static_cast<${valueType(to)}>(${text})`, to);
+  return fit(`static_cast<${valueType(to)}>(${text})`, to);
 }
+
+/** A floating value that its store rounds, or an integer as {@linkcode fitted} has it. */
+function stored(text: string, dtype: DType): string {
+  return isFloatDType(dtype) ? text : fitted(text, dtype);
+}
+
+/** A node with operands. */
+type Computed = Extract<ExpressionNode, { kind: "cast" | "select" | "operation" | "call" }>;
 
 /**
  * C++ statements that compute expressions, each shared node once.
@@ -195,6 +203,16 @@ export class ExpressionWriter {
     let name = "";
     for (const node of nodesOf(root)) name = this.#valueOf(node);
     return name;
+  }
+
+  /** Writes the statements of a value that is stored and nothing else, so it is rounded once. */
+  storedValue(root: ExpressionNode): string {
+    const isComputed = root.kind !== "input" && root.kind !== "scalar" && root.kind !== "name";
+    if (!isComputed) return this.value(root);
+    for (const node of nodesOf(root)) {
+      if (node !== root) this.#valueOf(node);
+    }
+    return this.#declare(root.dtype, this.#text(root, stored));
   }
 
   #valueOf(node: ExpressionNode): string {
@@ -220,10 +238,10 @@ export class ExpressionWriter {
     return name;
   }
 
-  #text(node: Extract<ExpressionNode, { kind: "cast" | "select" | "operation" | "call" }>): string {
+  #text(node: Computed, fit = fitted): string {
     switch (node.kind) {
       case "cast":
-        return castText(this.#valueOf(node.operand), node.operand.dtype, node.dtype);
+        return castText(this.#valueOf(node.operand), node.operand.dtype, node.dtype, fit);
       case "select": {
         const [yes, no] = node.operands.map((operand) => this.#valueOf(operand));
         return `${this.#valueOf(node.condition)} ? ${yes} : ${no}`;
@@ -233,7 +251,7 @@ export class ExpressionWriter {
       case "operation": {
         const { code, result } = OPERATIONS[node.name];
         const text = code(node.operands.map((it) => this.#valueOf(it)), node.operands[0]!.dtype);
-        return result === "bool" ? text : fitted(text, node.dtype);
+        return result === "bool" ? text : fit(text, node.dtype);
       }
     }
   }
