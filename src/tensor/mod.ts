@@ -132,7 +132,7 @@ export {
 export { matmulBatch } from "./matmul/batch.ts";
 export { outer, tensordot, type TensordotOptions, vecdot } from "./contraction.ts";
 export { explainMatmul, matmul, type MatmulOptions } from "./matmul/matmul.ts";
-export { type PrecisionMode, setPrecision } from "./kit/precision.ts";
+export { type NarrowPrecision, type PrecisionMode, setPrecision } from "./kit/precision.ts";
 export {
   layerNorm,
   layerNormBackward,

@@ -2,7 +2,14 @@
 
 import { device } from "../support/device.ts";
 import { assertEquals, assertThrows } from "@std/assert";
-import { matmul, type PrecisionMode, setPrecision, tensor } from "../../src/device/tensor.ts";
+import {
+  attention,
+  attentionVariableLength,
+  matmul,
+  type PrecisionMode,
+  setPrecision,
+  tensor,
+} from "../../src/device/tensor.ts";
 import { narrowFromFloat32, widenToFloat32 } from "../../src/memory/element_bits.ts";
 import { runProgram } from "../support/subprocess.ts";
 
@@ -127,4 +134,81 @@ Deno.test("setPrecision() and matmul() name the compute capability that a precis
       assertEquals([stderr, stdout.trim().split("\n")], ["", refusals(own, needs)]);
     }),
   );
+});
+
+Deno.test("attention() of float32 runs in the precision of the device, and no other type does", async () => {
+  const values = Array.from({ length: 3 * 8 }, (_, at) => Math.sin(at));
+  using q = tensor(values, { device }).reshape([1, 1, 3, 8]);
+  const ends = [0, 3];
+  using packed = q.reshape([3, 1, 8]);
+  for (const [mode, dtype] of [["bf16", "bfloat16"], ["fp16", "float16"]] as const) {
+    using narrow = q.astype(dtype);
+    using expected = attention(narrow, narrow, narrow);
+    setPrecision(mode, { device });
+    using actual = attention(q, q, q);
+    const { output, logSumExp } = attention(q, q, q, { logSumExp: true });
+    using ragged = attentionVariableLength(packed, packed, packed, ends, ends);
+    using own = attention(narrow, narrow, narrow);
+    setPrecision("auto", { device });
+    const nested = await expected.toNested();
+    assertEquals(actual.dtype, "float32");
+    assertEquals(own.dtype, dtype);
+    assertEquals(await actual.toNested(), nested);
+    assertEquals(await output.toNested(), nested);
+    assertEquals([output.dtype, logSumExp.dtype, logSumExp.shape], ["float32", "float32", [
+      1,
+      1,
+      3,
+    ]]);
+    assertEquals(await ragged.reshape([1, 1, 3, 8]).toNested(), nested);
+  }
+});
+
+Deno.test("setPrecision() refuses modes that auto may not choose", () => {
+  const cases: readonly (readonly [() => unknown, string])[] = [
+    [() => setPrecision("auto", { allow: ["fp8"] as never }), "options.allow must be an array of"],
+    [() => setPrecision("auto", { allow: "bf16" as never }), "options.allow must be an array of"],
+    [() => setPrecision("bf16", { allow: ["bf16"] }), "options.allow must go with the mode auto"],
+  ];
+  for (const [call, text] of cases) assertThrows(call, TypeError, text);
+});
+
+const ALLOWING = `
+import { listDevices, openDevice } from "@gridstride/cuda";
+import { matmul, setPrecision, tensor } from "@gridstride/cuda/tensor";
+setPrecision("auto", { allow: JSON.parse(Deno.args[0]) });
+for (const { label } of listDevices()) {
+  using device = openDevice(label);
+  // 1 + 2^-9 is a number of float16 and of tf32, and 1 of bfloat16.
+  using x = tensor([[1 + 2 ** -9 + 2 ** -14]], { device });
+  using one = tensor([[1]], { device });
+  using narrow = tensor([[1 + 2 ** -9]], { device, dtype: "float16" });
+  const products = [
+    matmul(x, one),
+    matmul(narrow, one.astype("float16")),
+    matmul(x, one, { precision: "fp32" }),
+  ];
+  const items = await Promise.all(products.map((it) => it.item()));
+  console.log(device.info.computeCapability, ...items);
+}
+`;
+
+Deno.test("setPrecision() lets auto choose what the hardware has, in the order of preference", async () => {
+  const exact = 1 + 2 ** -9 + 2 ** -14;
+  const fp16 = 1 + 2 ** -9;
+  const cases = [
+    [["bf16", "fp16"], [fp16, 1]],
+    [["tf32", "fp16"], [fp16, fp16]],
+    [["bf16"], [exact, 1]],
+    [[], [exact, exact]],
+  ] as const;
+  for (const [allow, chosen] of cases) {
+    const { stdout, stderr } = await runProgram(ALLOWING, {
+      args: [JSON.stringify(allow)],
+      environment: { GRIDSTRIDE_FAKE: "4GiB@7.5,4GiB@8.9", GRIDSTRIDE_DEVICE: undefined },
+    });
+    assertEquals(stderr, "");
+    const lines = ["7.5", "8.9"].map((own, k) => `${own} ${chosen[k]} ${fp16} ${exact}`);
+    assertEquals(stdout.trim().split("\n").sort(), lines, allow.join());
+  }
 });

@@ -7,9 +7,10 @@
 import { refuseOption, requireObject, requireOptions } from "../../ffi/arguments.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
 import { commonContext, requireDType, requireStored, type TensorOptions } from "../kit/checks.ts";
-import { dense } from "../elementwise_kernel.ts";
+import { copyOf, dense } from "../elementwise_kernel.ts";
 import { newTensor } from "../kit/kernel_call.ts";
 import { shapeText } from "../kit/layout.ts";
+import { type PrecisionMode, precisionOf } from "../kit/precision.ts";
 import { TensorScope } from "../scope.ts";
 import type { Tensor } from "../tensor.ts";
 import {
@@ -205,10 +206,54 @@ export function contiguousHeads(
   };
 }
 
+/** The element types of the modes that narrow `float32` operands. */
+const NARROW: Readonly<Partial<Record<PrecisionMode, AttentionDType>>> = {
+  fp16: "float16",
+  bf16: "bfloat16",
+};
+
+/** A tensor that attention takes. */
+export type AttentionTensor = Tensor<AttentionDType>;
+/** The operands of attention. */
+export type AttentionOperands = readonly [
+  q: AttentionTensor,
+  k: AttentionTensor,
+  v: AttentionTensor,
+];
+
+/** The type to which `setPrecision()` narrows operands; undefined if they stay. */
+function narrowDType({ context, dtype }: Tensor, action: string): AttentionDType | undefined {
+  return dtype === "float32" ? NARROW[precisionOf(context, undefined, dtype, action)] : undefined;
+}
+
+/** Attention in the type to which `setPrecision()` narrows `float32` operands; undefined without one. */
+export function narrowed(
+  operands: readonly [Tensor, Tensor, Tensor],
+  options: TensorOptions,
+  action: string,
+  run: (...operands: AttentionOperands) => AttentionTensor | AttentionResult<AttentionDType>,
+): AttentionTensor | AttentionResult<AttentionDType> | undefined {
+  const dtype = narrowDType(operands[0], action);
+  if (dtype === undefined) return undefined;
+  commonContext(action, operands);
+  const place = options.stream === undefined ? {} : { stream: options.stream };
+  using scope = new TensorScope();
+  const own = operands.map((it) => copyOf(it, dtype, place)) as Tensor[] as AttentionTensor[];
+  const result = run(...own as readonly AttentionTensor[] as AttentionOperands);
+  const wide = (output: AttentionTensor) =>
+    copyOf(output as Tensor, "float32", place) as Tensor as AttentionTensor;
+  return scope.keep(
+    "output" in result
+      ? { output: wide(result.output), logSumExp: result.logSumExp }
+      : wide(result),
+  );
+}
+
 /**
  * Attention with any number of heads: softmax(q kᵀ · scale + mask) v, without the scores in memory.
  * A query that sees no key gives zeros. Keys and values that a query may not see do not reach its
- * result, even if they are NaN. Products are added up as `float32`. The method is that of
+ * result, even if they are NaN. Products are added up as `float32`. AttentionOperands of `float32` are rounded to
+ * `bfloat16` or `float16` if {@linkcode setPrecision} says so. The method is that of
  * Dao, "FlashAttention-2: faster attention with better parallelism and work partitioning" (2023).
  *
  * @param q [batch, heads, queries, headSize]; a head has at most 256 elements.
@@ -257,6 +302,9 @@ export function attention<D extends AttentionDType>(
   const { operands, all, call } = checkAttention(q, k, v, options, action);
   const { batches, queries } = call;
   const context = commonContext(action, all);
+  const run = (...narrow: AttentionOperands) => attention(...narrow, options as AttentionOptions);
+  const result = narrowed(operands, options, action, run);
+  if (result !== undefined) return result as Tensor as Tensor<D>;
   const stream = streamFor(context, options.stream);
   const shape = [batches, q.shape[1]!, queries, v.shape[3]!];
   using scope = new TensorScope();
@@ -302,7 +350,13 @@ export function explainAttention(
 } {
   const { operands, all, call } = checkAttention(q, k, v, options, "explain attention");
   commonContext(call.action, all);
-  using own = contiguousHeads(operands, options);
+  const narrow = narrowDType(q, call.action);
+  using _scope = new TensorScope();
+  // The kernel depends on the element type and the layout, not on elements.
+  const narrowOperands = narrow === undefined
+    ? operands
+    : operands.map((it) => newTensor(it.context, narrow, it.shape) as Tensor);
+  using own = contiguousHeads(narrowOperands, options);
   const [ownQ, ownK, ownV] = own.heads as [Tensor, Tensor, Tensor];
   const plan = { ...call, q: ownQ, k: ownK, v: ownV };
   const { grid, kernel } = planAttention(plan);

@@ -14,11 +14,13 @@ import { TensorScope } from "../scope.ts";
 import type { Tensor } from "../tensor.ts";
 import {
   type AttentionDType,
+  type AttentionOperands,
   type AttentionResult,
   type AttentionWindowOptions,
   checkWindow,
   contiguousHeads,
   logSumTensor,
+  narrowed,
   requireHeads,
   requireOperands,
   WINDOW_NAMES,
@@ -116,6 +118,10 @@ export function attentionVariableLength<D extends AttentionDType>(
     );
   }
   const limits = checkWindow(options, size, action);
+  const run = (...narrow: AttentionOperands) =>
+    attentionVariableLength(...narrow, queryEnds, keyEnds, options as AttentionWindowOptions);
+  const result = narrowed(operands, options, action, run);
+  if (result !== undefined) return result as Tensor as Tensor<D>;
   const context = commonContext(action, operands);
   const stream = streamFor(context, options.stream);
   using scope = new TensorScope();

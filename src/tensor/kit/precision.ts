@@ -1,10 +1,10 @@
 /**
- * The precision of matrix products.
+ * The precision of matrix products and of attention.
  *
  * @module
  */
 
-import { requireOptions } from "../../ffi/arguments.ts";
+import { refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
 import type { DType } from "../../memory/dtype.ts";
@@ -33,8 +33,21 @@ const NEEDS: Readonly<Record<PrecisionMode, string>> = {
 
 const MODES = Object.keys(NEEDS) as readonly PrecisionMode[];
 
-let general: PrecisionMode = "auto";
-const policies = new WeakMap<DeviceContext, PrecisionMode>();
+/**
+ * The modes among which `auto` may choose: those with tensor cores.
+ * @category Linear algebra
+ */
+export type NarrowPrecision = "tf32" | "fp16" | "bf16";
+const NARROW: readonly NarrowPrecision[] = ["tf32", "fp16", "bf16"];
+
+/** What `setPrecision()` has set: a mode, and the modes that `auto` may choose, the preferred first. */
+interface Policy {
+  readonly mode: PrecisionMode;
+  readonly allow: readonly NarrowPrecision[];
+}
+
+let general: Policy = { mode: "auto", allow: [] };
+const policies = new WeakMap<DeviceContext, Policy>();
 
 /** A compute capability as a number: 8.9 is 809, and 12.0 is 1200. */
 export function capability(text: string): number {
@@ -50,22 +63,56 @@ function requireMode(mode: unknown, action: string, context?: DeviceContext): Pr
       }`,
     );
   }
-  const needed = NEEDS[mode as PrecisionMode];
-  const available = context?.info.computeCapability;
-  if (available !== undefined && capability(available) < capability(needed)) {
+  const known = mode as PrecisionMode;
+  if (context !== undefined && !hasUnits(context, known)) {
     throw new RangeError(
-      `Cannot ${action} as precision ${mode} must have a device of compute capability ${needed} or ` +
-        `higher: ${context!.label} has ${available}`,
+      `Cannot ${action} as precision ${known} must have a device of compute capability ` +
+        `${NEEDS[known]} or higher: ${context.label} has ${context.info.computeCapability}`,
     );
   }
-  return mode as PrecisionMode;
+  return known;
+}
+
+/** Whether a device has the units for a mode. */
+function hasUnits({ info }: DeviceContext, mode: PrecisionMode): boolean {
+  const { computeCapability } = info;
+  return computeCapability === undefined ||
+    capability(computeCapability) >= capability(NEEDS[mode]);
+}
+
+/** Checks the modes that `auto` may choose. */
+function requireAllowed(allow: unknown, mode: PrecisionMode, action: string) {
+  if (allow === undefined) return [];
+  const isList = Array.isArray(allow) && allow.every((each) => NARROW.includes(each));
+  if (!isList) {
+    refuseOption(TypeError, action, "allow", `an array of ${NARROW.join(", ")}`, allow);
+  }
+  if (mode !== "auto") {
+    throw new TypeError(
+      `Cannot ${action} as options.allow must go with the mode auto: the mode is ${mode}`,
+    );
+  }
+  return Array.from(allow as readonly NarrowPrecision[]);
 }
 
 /**
- * Sets the precision of the matrix products of operands of up to 32 bits that name none themselves.
- * Products of `float64` and of integers are not affected.
+ * Sets the precision of the matrix products and of the attention of operands of up to 32 bits that name
+ * none themselves.
  *
- * @param options `device`: the device; without, all devices that have no setting of their own.
+ * | operands                   | products                          | attention             | norms, softmax, others |
+ * | -------------------------- | --------------------------------- | --------------------- | ---------------------- |
+ * | `float32`                  | in the mode                       | `fp16`, `bf16`: there | `float32`              |
+ * | `float32`, `auto`, `allow` | in the first that the device has  | the same              | `float32`              |
+ * | `float16`, `bfloat16`      | in the mode; `auto`: as they are  | as they are           | `float32` inside       |
+ * | `float64`, integers        | as they are                       | –                     | as they are            |
+ *
+ * Results have the element type that they would have without. Attention has no kernels for `tf32` and
+ * `fp8` and computes these in `float32`.
+ *
+ * @param options `device`: the device; without, all devices that have no setting of their own. `allow`,
+ * with the mode `auto`: the modes among which it chooses by the hardware, the preferred first, such as
+ * `["bf16", "tf32"]`: the first whose units the device has, else `float32`. None by default. The host
+ * device has the units of its compute capability, so results are those of a GPU of this capability.
  * @throws {TypeError} If there is no such mode.
  * @throws {RangeError} If the device lacks the units for the mode: FP16 needs compute capability
  * 7.0, TF32 and BF16 8.0, FP8 8.9. Without a device, the products throw it.
@@ -75,7 +122,7 @@ function requireMode(mode: unknown, action: string, context?: DeviceContext): Pr
  * import { matmul, setPrecision, tensor } from "@gridstride/cuda/tensor";
  *
  * using x = tensor([[1.001, 0], [0, 1]]);
- * setPrecision("bf16");
+ * setPrecision("auto", { allow: ["bf16", "tf32"] });
  * using y = matmul(x, x);
  * console.log(await y.toNested()); // [ [ 1, 0 ], [ 0, 1 ] ]
  * setPrecision("auto");
@@ -84,21 +131,23 @@ function requireMode(mode: unknown, action: string, context?: DeviceContext): Pr
  */
 export function setPrecision(
   mode: PrecisionMode,
-  options: { readonly device?: { readonly context: DeviceContext } } = {},
+  options: {
+    readonly device?: { readonly context: DeviceContext };
+    readonly allow?: readonly NarrowPrecision[];
+  } = {},
 ): void {
   const action = "set the precision";
-  requireOptions(options, ["device"], action);
+  requireOptions(options, ["device", "allow"], action);
   const { device } = options;
-  if (device === undefined) {
-    general = requireMode(mode, action);
-    return;
-  }
-  const context = contextOf(device, "options.device", action);
-  policies.set(context, requireMode(mode, action, context));
+  const context = device && contextOf(device, "options.device", action);
+  const known = requireMode(mode, action, context);
+  const policy = { mode: known, allow: requireAllowed(options.allow, known, action) };
+  if (context === undefined) general = policy;
+  else policies.set(context, policy);
 }
 
 /**
- * The precision of a product.
+ * The precision of a product or of attention.
  *
  * @param requested That of the call.
  * @param dtype The common element type of the operands.
@@ -111,7 +160,10 @@ export function precisionOf(
 ): PrecisionMode {
   const isAffected = ["float16", "bfloat16", "float32"].includes(dtype);
   if (isAffected) {
-    return requireMode(requested ?? policies.get(context) ?? general, action, context);
+    const { mode, allow } = policies.get(context) ?? general;
+    const chosen = requireMode(requested ?? mode, action, context);
+    if (chosen !== "auto" || dtype !== "float32") return chosen;
+    return allow.find((narrow) => hasUnits(context, narrow)) ?? "auto";
   }
   if (requested === undefined || requireMode(requested, action) === "auto") return "auto";
   throw new TypeError(
