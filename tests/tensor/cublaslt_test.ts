@@ -8,6 +8,7 @@ import {
   matmul,
   type MatmulOptions,
   type Tensor,
+  zeros,
 } from "../../src/device/tensor.ts";
 import { CUBLASLT } from "../../src/ffi/cublaslt/native_cublaslt.ts";
 import { readText } from "../../src/ffi/check.ts";
@@ -173,6 +174,9 @@ Deno.test("matmul() by cuBLASLt computes as element types and precision say", as
   ) {
     const a = left.tensor(dtype, device);
     await same(a, byColumns(right, dtype), wanted, { dtype: result });
+    // Other operands are copied on request.
+    await same(a, right.tensor(dtype, device), wanted, { dtype: result });
+    await same(byColumns(left, dtype), right.tensor(dtype, device), wanted, { dtype: result });
     const { variant, reason } = explainMatmul(a, right.tensor(dtype, device), { dtype: result });
     assertEquals(variant, dtype === "int8" ? "int8" : "packed");
     assertMatch(reason, /not cublaslt: with \w+ it needs the elements of each sum side by side/);
@@ -183,6 +187,36 @@ Deno.test("matmul() by cuBLASLt computes as element types and precision say", as
   const residual = grid([8, 4], 90);
   const added = product(left, right, { residual });
   await same(bytes, column, added, { residual: residual.tensor("int32", device), dtype: "int32" });
+});
+
+Deno.test("matmul() copies large operands for cuBLASLt that needs sums side by side", async () => {
+  const reasonOf = (a: Tensor, b: Tensor) => explainMatmul(a, b, { dtype: "int32" }).reason;
+  const bytes = (...shape: readonly number[]) =>
+    zeros(shape, { dtype: "int8", device }) as Tensor as Tensor;
+  using large = bytes(2048, 1024);
+  using right = bytes(1024, 2048);
+  const { variant } = explainMatmul(large, right, { dtype: "int32" });
+  assertEquals(variant, "cublaslt");
+  assertMatch(
+    reasonOf(large, right),
+    /, on copies that have the elements of each sum side by side/,
+  );
+  using few = bytes(255, 1024);
+  assertMatch(reasonOf(few, right), /not cublaslt: with int8 it needs the elements/);
+  using half = bytes(1024, 2047);
+  assertMatch(reasonOf(large.slice([{ stop: 1024 }]), half), /not cublaslt: with int8 it needs/);
+  using asItLies = bytes(2048, 1024).transpose();
+  assertMatch(reasonOf(large, asItLies), /^the fastest of \d+ algorithms of cuBLASLt [\d.]+;/);
+  // Batches keep their order, and a repeated operand is copied once.
+  const [left, other] = [grid([3, 8, 16]), grid([16, 4])];
+  const wanted = Grid.of([3, 8, 4], ([product, row, column]) => {
+    let sum = 0;
+    for (let k = 0; k < 16; k++) sum += left.at([product!, row!, k]) * other.at([k, column!]);
+    return sum;
+  });
+  using repeated = other.tensor("int8", device).expandDims(0).broadcastTo([3, 16, 4]);
+  using separate = left.tensor("int8", device).permute([0, 2, 1]).astype("int8").permute([0, 2, 1]);
+  await same(separate, repeated, wanted, { dtype: "int32" });
 });
 
 Deno.test("matmul() by cuBLASLt finishes in one pass, or leaves the product to another variant", async () => {

@@ -21,9 +21,15 @@ import { DeviceBuffer, launchAddress } from "../../memory/device_buffer.ts";
 import { bytesPerElement, type DType, DTYPES } from "../../memory/dtype.ts";
 import { isCapturing } from "../../stream/running_captures.ts";
 import { orderOperands, writtenStorage } from "../kit/kernel_call.ts";
-import { storageOf, type Tensor } from "../tensor.ts";
+import { dense } from "../elementwise_kernel.ts";
+import { makeTensor, storageOf, type Tensor } from "../tensor.ts";
 import { knownAlgorithm, rememberAlgorithm } from "./cublaslt_choices.ts";
-import { alignmentOf, type DescribedProduct, describeProduct } from "./cublaslt_product.ts";
+import {
+  alignmentOf,
+  type DescribedProduct,
+  describeProduct,
+  needsDotProducts,
+} from "./cublaslt_product.ts";
 import { cublasLtOf } from "./cublaslt_search.ts";
 import {
   ACTIVATIONS,
@@ -43,6 +49,13 @@ const [RUNS, FEW_RUNS] = [10, 2] as const;
 const LARGE = 2 ** 33;
 /** Measurements of an algorithm. */
 const MEASUREMENTS = 2;
+/**
+ * The fewest rows and columns, and products of elements, with which copies of operands are worth it: a
+ * copy moves 4 TB/s on an H200, and our own kernel multiplies 480 T bytes a second where tensor cores
+ * could 1,400.
+ */
+const MIN_COPIED = 256;
+const MIN_COPIED_PRODUCTS = 2 ** 31;
 /** An algorithm must be faster than one that cuBLASLt prefers by this factor. */
 const GAIN = 1.03;
 
@@ -285,22 +298,84 @@ function run(problem: MatmulProblem, result: Tensor): void {
   enqueue(problem, plan, plan.chosen ?? algorithms[0]!, operands);
 }
 
+/** How the elements of an operand lie. */
+type Place = Pick<MatrixLayout, "row" | "column">;
+
+/**
+ * A problem whose operands have the elements of each sum side by side, as some types need it.
+ *
+ * @param relay Makes the memory of an operand that lies in another way.
+ * @returns `undefined` if the operands lie so, or the type needs it not.
+ */
+function withDotProducts(
+  problem: MatmulProblem,
+  relay: (operand: MatrixOperand, rows: number, columns: number, place: Place) => MatrixOperand,
+): MatmulProblem | undefined {
+  const { m, n, k, a, b, batch } = problem;
+  const isA = a.column === 1 && a.row >= k;
+  const isB = b.row === 1 && b.column >= k;
+  const isNeeded = needsDotProducts(a.dtype) && needsDotProducts(b.dtype);
+  if (!isNeeded || batch.length > 1 || (isA && isB)) return undefined;
+  return {
+    ...problem,
+    a: isA ? a : relay(a, m, k, { row: k, column: 1 }),
+    b: isB ? b : relay(b, k, n, { row: 1, column: k }),
+  };
+}
+
+/** Whether copies of operands take less time than cuBLASLt gains. */
+function isWorthCopies({ m, n, k, batch }: MatmulProblem): boolean {
+  return Math.min(m, n) >= MIN_COPIED && m * n * k * (batch[0] ?? 1) >= MIN_COPIED_PRODUCTS;
+}
+
+/** The layout of a dense copy. */
+function copyLayout(operand: MatrixOperand, rows: number, columns: number, place: Place) {
+  const batch = operand.batch.map((stride) => stride === 0 ? 0 : rows * columns);
+  return { ...operand, ...place, batch, offset: 0 };
+}
+
+/** A problem on copies, which a stack disposes, as {@linkcode withDotProducts} says. */
+function onCopies(problem: MatmulProblem, copies: DisposableStack): MatmulProblem | undefined {
+  return withDotProducts(problem, (operand, rows, columns, place) => {
+    const layout = copyLayout(operand, rows, columns, place);
+    const products = layout.batch.map((stride) => stride === 0 ? 1 : problem.batch[0]!);
+    const isByRows = place.column === 1;
+    const source = copies.use(makeTensor(storageOf(operand.tensor), operand.dtype, {
+      shape: [...products, ...(isByRows ? [rows, columns] : [columns, rows])],
+      strides: [
+        ...operand.batch,
+        ...(isByRows ? [operand.row, operand.column] : [operand.column, operand.row]),
+      ],
+      offset: operand.offset,
+    })) as Tensor;
+    return { ...layout, tensor: copies.use(dense(source, { stream: problem.stream })) };
+  });
+}
+
 const textOf = (count: number) =>
   count === 1 ? "the chosen algorithm" : `the fastest of ${count} algorithms`;
 
 /** NVIDIA's library, where it is installed. */
 export const CUBLASLT_VARIANT: MatmulVariant = {
   name: "cublaslt",
-  supports(problem) {
+  supports(problem, isRequested) {
     const found = cublasLtOf(problem.context.library);
     if ("problem" in found) return { supported: false, reason: found.problem };
-    const { algorithms, problem: reason } = planFor(problem);
+    const isCopied = isRequested || isWorthCopies(problem);
+    const copied = isCopied ? withDotProducts(problem, copyLayout) : undefined;
+    const { algorithms, problem: reason } = planFor(copied ?? problem);
     if (reason !== undefined) return { supported: false, reason };
-    return { supported: true, reason: `${textOf(algorithms.length)} of cuBLASLt ${found.version}` };
+    const on = copied === undefined
+      ? ""
+      : ", on copies that have the elements of each sum side by side";
+    const text = `${textOf(algorithms.length)} of cuBLASLt ${found.version}${on}`;
+    return { supported: true, reason: text };
   },
   // It does not tell them.
   plan: () => ({ grid: 0, block: 0 }),
-  launch(problem, result) {
+  launch(given, result) {
+    using copies = new DisposableStack();
+    const problem = onCopies(given, copies) ?? given;
     const { a, b, bias, residual } = problem;
     const storages = [storageOf(a.tensor), storageOf(b.tensor)];
     if (bias !== undefined) storages.push(storageOf(bias.tensor));

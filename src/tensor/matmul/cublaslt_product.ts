@@ -84,6 +84,11 @@ const COMPUTATIONS: Partial<Record<DType, Computation>> = {
   },
 };
 
+/** Whether products of an element type must have the elements of each sum side by side. */
+export function needsDotProducts(dtype: DType): boolean {
+  return COMPUTATIONS[dtype]?.isDotProduct === true;
+}
+
 /** Activations that cuBLASLt has. Its GELU is the approximation by tanh. */
 const EPILOGUES = {
   relu: CUBLASLT.CUBLASLT_EPILOGUE_RELU,
