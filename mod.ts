@@ -26,7 +26,8 @@ export {
   openDevice,
   type OpenDeviceOptions,
 } from "./src/device/open_device.ts";
-export { type AllocateOptions, Device } from "./src/device/device.ts";
+export type { AllocateAsyncOptions, AllocateOptions } from "./src/device/allocation.ts";
+export { Device } from "./src/device/device.ts";
 export { DeviceKernels } from "./src/device/device_kernels.ts";
 export { cudaAvailable, deviceCount, listDevices } from "./src/hardware/device_list.ts";
 export type { DeviceInfo } from "./src/hardware/device_information.ts";

@@ -19,7 +19,6 @@ import {
 import { DeviceContext, labelOf, whileHeld } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import { usableMemory } from "../hardware/memory_reserve.ts";
-import { fill } from "../kernels/elementwise.ts";
 import { Kernel } from "../launch/kernel.ts";
 import type { LaunchPlan } from "../launch/launch_plan.ts";
 import { planLaunch } from "../launch/launch_planner.ts";
@@ -33,21 +32,20 @@ import {
 import type { CompileOptions } from "../launch/module/compile_options.ts";
 import type { Module } from "../launch/module/module.ts";
 import type { NoStructs, StructTypes } from "../launch/signature/struct_type.ts";
-import type { PlacementOptions, StreamChoice } from "../memory/buffer_options.ts";
-import { bufferFromPool, bufferFromPoolAsync, DeviceBuffer } from "../memory/device_buffer.ts";
+import type { StreamChoice } from "../memory/buffer_options.ts";
+import { DeviceBuffer } from "../memory/device_buffer.ts";
 import {
   type AnyTypedArray,
   type DType,
   type DTypeOf,
   dtypeOf,
-  type ElementOf,
   type SelfDescribingArray,
   type TypedArrayOf,
 } from "../memory/dtype.ts";
 import { MemoryManager, type MemoryManagerStatistics } from "../memory/manager/memory_manager.ts";
 import { PinnedBuffer } from "../memory/pinned_buffer.ts";
 import { PitchedBuffer, pitchedLayout } from "../memory/pitched_buffer.ts";
-import { poolOf, shareWith } from "../memory/pool/device_pools.ts";
+import { shareWith } from "../memory/pool/device_pools.ts";
 import { MemoryPool, poolOfDevice } from "../memory/pool/memory_pool.ts";
 import type { MemoryPoolOptions } from "../memory/pool/pool_options.ts";
 import {
@@ -64,31 +62,19 @@ import {
 import { type StreamUploadOptions, uploadStream } from "../memory/upload/stream_upload.ts";
 import { UploadRing, type UploadRingOptions } from "../memory/upload/upload_ring.ts";
 import { logActivity } from "../stream/activity.ts";
+import { setStreamMode } from "../stream/automatic_streams.ts";
 import { defaultStream, Stream, type StreamOptions } from "../stream/stream.ts";
 import { Event, type EventOptions } from "../stream/event.ts";
 import { duringDeviceWait, refuseDeviceWait } from "../stream/running_captures.ts";
 import { WorkOrder } from "../stream/work_order.ts";
+import {
+  type AllocateAsyncOptions,
+  allocateBuffer,
+  allocateBufferAsync,
+  type AllocateOptions,
+  requireOnDevice,
+} from "./allocation.ts";
 import { DeviceKernels } from "./device_kernels.ts";
-
-/** Names of options, also of `allocateAsync()`. */
-const ALLOCATE_NAMES = ["fill", "pool", "stream", "alignment", "wait", "signal", "timeout"];
-
-/** The options of a pool. */
-function placementOf<Options extends AllocateOptions<DType>>(options: Options) {
-  const { fill: _fill, pool: _pool, ...placement } = options;
-  return placement;
-}
-
-/**
- * Options of {@linkcode Device.allocate}.
- * @category Devices
- */
-export interface AllocateOptions<D extends DType> extends PlacementOptions {
-  /** The initial value of every element. The content is undefined if absent. */
-  readonly fill?: ElementOf<D>;
-  /** The pool to allocate from; {@linkcode Device.pool} by default. */
-  readonly pool?: MemoryPool;
-}
 
 /**
  * An opened device, made by `openDevice()`.
@@ -150,6 +136,31 @@ export class Device implements Disposable {
   /** Makes a stream. */
   createStream(options: StreamOptions = {}): Stream {
     return new Stream(this.#use(), options);
+  }
+
+  /**
+   * How operations on tensors without a stream option run, on this device and for the whole isolate:
+   * `"single"`, as at first, on the default stream; `"automatic"` on four streams, so that independent
+   * operations may overlap. Operations wait for those that write their operands. What reads tensors
+   * comes after what wrote them, and {@linkcode Tensor.buffer} after both.
+   *
+   * @throws {TypeError} If the mode is another.
+   *
+   * @example
+   * ```ts
+   * import { openDevice } from "@gridstride/cuda";
+   * import { matmul, uniform } from "@gridstride/cuda/tensor";
+   *
+   * using device = openDevice();
+   * device.streams("automatic");
+   * using x = uniform([64, 64], { device });
+   * using q = matmul(x, x); // both at once
+   * using k = matmul(x, x.transpose());
+   * console.log((await q.multiply(k).toArray()).length); // 4096
+   * ```
+   */
+  streams(mode: "single" | "automatic"): void {
+    setStreamMode(this.#use(), mode);
   }
 
   /** Makes an event that is not recorded yet. */
@@ -242,11 +253,7 @@ export class Device implements Disposable {
     length: number,
     options: AllocateOptions<D> = {},
   ): DeviceBuffer<D> {
-    const { context, pool, value } = this.#source(options);
-    const buffer = pool === undefined
-      ? bufferFromPool(poolOf(context), context, dtype, length, options)
-      : pool.allocate(dtype, length, placementOf(options));
-    return filled(buffer, value, options);
+    return allocateBuffer(this.#use(), dtype, length, options);
   }
 
   /**
@@ -275,20 +282,9 @@ export class Device implements Disposable {
   async allocateAsync<D extends DType>(
     dtype: D,
     length: number,
-    options: AllocateOptions<D> & {
-      /** Whether to wait, first come first served, for memory that others will free. */
-      readonly wait?: boolean;
-      /** Cancels the wait, which then rejects with the signal's reason. */
-      readonly signal?: AbortSignal;
-      /** The longest wait in milliseconds; then it rejects with an {@linkcode OutOfMemoryError}. */
-      readonly timeout?: number;
-    } = {},
+    options: AllocateAsyncOptions<D> = {},
   ): Promise<DeviceBuffer<D>> {
-    const { context, pool, value } = this.#source(options);
-    const buffer = pool === undefined
-      ? await bufferFromPoolAsync(poolOf(context), context, dtype, length, options)
-      : await pool.allocateAsync(dtype, length, placementOf(options));
-    return filled(buffer, value, options);
+    return await allocateBufferAsync(this.#use(), dtype, length, options);
   }
 
   /**
@@ -636,23 +632,6 @@ export class Device implements Disposable {
     if (this.#disposed) throw new TypeError(`Cannot use ${this.label} as it is disposed`);
     return this.context;
   }
-
-  /** The pool and initial value of an allocation, read before the buffer exists. */
-  #source<D extends DType>(options: AllocateOptions<D>): {
-    context: DeviceContext;
-    pool: MemoryPool | undefined;
-    value: ElementOf<D> | undefined;
-  } {
-    const action = "allocate a buffer";
-    const context = this.#use();
-    requireOptions(options, ALLOCATE_NAMES, action);
-    const { fill: value, pool } = options;
-    if (pool !== undefined) {
-      requireInstance(pool, MemoryPool, "options.pool", action);
-      requireOnDevice(context, pool, "options.pool", action);
-    }
-    return { context, pool, value };
-  }
 }
 
 displayAs(Device.prototype, "Device", {
@@ -662,32 +641,3 @@ displayAs(Device.prototype, "Device", {
   memory: ({ info }) => formatBytes(info.totalMemory),
   disposed: ({ disposed }) => disposed,
 });
-
-/** Fills a new buffer, or frees it if that fails. */
-function filled<D extends DType>(
-  buffer: DeviceBuffer<D>,
-  value: ElementOf<D> | undefined,
-  { stream }: StreamChoice,
-): DeviceBuffer<D> {
-  if (value === undefined) return buffer;
-  try {
-    fill(buffer.context, buffer, value, stream === undefined ? {} : { stream });
-    return buffer;
-  } catch (error) {
-    giveBackAfterFailure(buffer);
-    throw error;
-  }
-}
-
-/** @throws {TypeError} If an object belongs to another device than the context. */
-function requireOnDevice(
-  context: DeviceContext,
-  owner: { readonly context: DeviceContext },
-  name: string,
-  action: string,
-): void {
-  if (context.isSameDevice(owner.context)) return;
-  throw new TypeError(
-    `Cannot ${action} as ${name} must be of ${context.label}: it is of ${owner.context.label}`,
-  );
-}

@@ -9,7 +9,6 @@ import { requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import type { KernelForm } from "../kernels/kernel_form.ts";
-import { streamFor } from "../memory/buffer_copy.ts";
 import { bytesPerElement, cTypeOf, type DType } from "../memory/dtype.ts";
 import {
   castNode,
@@ -53,6 +52,7 @@ import {
   spaceText,
   strideClass,
 } from "./kit/layout.ts";
+import { operationStream } from "./kit/storage.ts";
 import { storageOf, Tensor, tracedOf } from "./tensor.ts";
 
 /** The edge of tiles in the block form, and tiles that a block takes. */
@@ -418,7 +418,7 @@ export function runMap(call: MapCall, options: OutOptions = {}): Tensor {
   const { out } = options;
   const named = out === undefined ? [] : [requireTensor(out, "options.out", action)];
   const context = call.context ?? commonContext(action, [...tensors, ...named]);
-  const stream = streamFor(context, options.stream);
+  const stream = operationStream(context, options.stream, tensors.map(storageOf));
   if (out !== undefined) requireOut(action, out, call, tensors);
   const size = sizeOf(shape);
   const result = out ?? newTensor(context, dtype, shape, stream);

@@ -52,6 +52,7 @@ import {
   type RowProgram,
   type RowStage,
 } from "./row_program.ts";
+import { operationStream } from "./kit/storage.ts";
 import { storageOf, type Tensor } from "./tensor.ts";
 
 /** Elements of a block of short rows, in the block form. */
@@ -121,7 +122,10 @@ export function runRows(call: RowsCall, options: TensorOptions = {}): Tensor[] {
   // Before the results take memory.
   if (program.pick !== undefined) refuseCapture(action);
   const context = commonContext(action, tensors);
-  const stream = streamFor(context, options.stream);
+  // A kernel that reports wrong values runs on the default stream, on which reports are read.
+  const stream = program.pick === undefined
+    ? operationStream(context, options.stream, tensors.map(storageOf))
+    : streamFor(context, options.stream);
   const work = DeviceWork.of(context);
   const { outer, inner } = rowSpace(tensors, shape, rowRank);
   const outerShape = shape.slice(0, shape.length - rowRank);
@@ -238,7 +242,7 @@ export interface ColumnsCall {
 export function runColumns(call: ColumnsCall, options: TensorOptions = {}): Tensor {
   const { action, stage, dtype, tensors, scalars = [], shape, split } = call;
   const context = commonContext(action, tensors);
-  const stream = streamFor(context, options.stream);
+  const stream = operationStream(context, options.stream, tensors.map(storageOf));
   const work = DeviceWork.of(context);
   const bounds = [0, split[0], split[0] + split[1], shape.length];
   const all = tensors.map((tensor) => broadcastStrides(tensor, shape));

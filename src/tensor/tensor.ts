@@ -259,6 +259,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
         }. Make a dense copy by astype()`,
       );
     }
+    storage.moveToDefaultStream();
     const end = this.offset + this.size;
     return storage.buffer.view(this.offset, end) as DeviceBuffer as DeviceBuffer<D>;
   }

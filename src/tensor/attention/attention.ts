@@ -11,8 +11,9 @@ import { copyOf, dense } from "../elementwise_kernel.ts";
 import { newTensor } from "../kit/kernel_call.ts";
 import { shapeText } from "../kit/layout.ts";
 import { type PrecisionMode, precisionOf } from "../kit/precision.ts";
+import { operationStream } from "../kit/storage.ts";
 import { TensorScope } from "../scope.ts";
-import type { Tensor } from "../tensor.ts";
+import { storageOf, type Tensor } from "../tensor.ts";
 import {
   chooseAttention,
   KEY_TILE,
@@ -305,7 +306,7 @@ export function attention<D extends AttentionDType>(
   const run = (...narrow: AttentionOperands) => attention(...narrow, options as AttentionOptions);
   const result = narrowed(operands, options, action, run);
   if (result !== undefined) return result as Tensor as Tensor<D>;
-  const stream = streamFor(context, options.stream);
+  const stream = operationStream(context, options.stream, all.map(storageOf));
   const shape = [batches, q.shape[1]!, queries, v.shape[3]!];
   using scope = new TensorScope();
   const out = newTensor(context, q.dtype, shape, stream);

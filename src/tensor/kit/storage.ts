@@ -11,6 +11,8 @@ import { streamFor } from "../../memory/buffer_copy.ts";
 import { DeviceBuffer, placeOfBuffer } from "../../memory/device_buffer.ts";
 import { createTypedArray, type DType, type TypedArrayOf } from "../../memory/dtype.ts";
 import { defaultStream, type Stream, waitForStream } from "../../stream/stream.ts";
+import { automaticStreamsOf } from "../../stream/automatic_streams.ts";
+import { isCapturing } from "../../stream/running_captures.ts";
 import { DeviceWork } from "./device_work.ts";
 import type { TensorOperation } from "./operation/operation.ts";
 import {
@@ -64,7 +66,9 @@ export class TensorStorage {
       order.settleNow("allocate a tensor");
       buffer = allocate();
     }
-    return new TensorStorage(buffer, stream);
+    const storage = new TensorStorage(buffer, stream);
+    automaticStreamsOf(context)?.noteResult(storage, stream);
+    return storage;
   }
 
   get context(): DeviceContext {
@@ -173,6 +177,15 @@ export class TensorStorage {
     if (stream !== this.#stream) this.#readers.add(stream);
   }
 
+  /**
+   * Makes later work of the default stream wait for work on this memory, if that ran on an automatic
+   * stream, and the other way round.
+   */
+  moveToDefaultStream(): void {
+    const { context, stream } = this;
+    if (automaticStreamsOf(context)?.has(stream)) this.orderWrite(defaultStream(context));
+  }
+
   /** Makes later work of a stream, which writes this memory, wait for the work that uses it. */
   orderWrite(stream: Stream): void {
     waitForStream(stream, this.stream);
@@ -214,6 +227,17 @@ export class TensorStorage {
     checkReportsSync(reports, stream);
     return elements;
   }
+}
+
+/** The stream of an operation: that which is asked for, else the default or an automatic stream. */
+export function operationStream(
+  context: DeviceContext,
+  requested: Stream | undefined,
+  operands: readonly TensorStorage[],
+): Stream {
+  const automatic = requested === undefined ? automaticStreamsOf(context) : undefined;
+  if (automatic === undefined || isCapturing()) return streamFor(context, requested);
+  return automatic.streamAfter(operands);
 }
 
 function valueOf(outcome: PromiseSettledResult<unknown>): unknown {

@@ -5,7 +5,6 @@
  */
 
 import { refuseOption, requireOptions } from "../../ffi/arguments.ts";
-import { streamFor } from "../../memory/buffer_copy.ts";
 import { type DType, DTYPES } from "../../memory/dtype.ts";
 import {
   commonContext,
@@ -26,6 +25,7 @@ import {
 } from "../kit/layout.ts";
 import { type PrecisionMode, precisionOf } from "../kit/precision.ts";
 import type { Promote } from "../kit/promotion.ts";
+import { operationStream } from "../kit/storage.ts";
 import { storageOf, type Tensor } from "../tensor.ts";
 import {
   type Activation,
@@ -213,7 +213,7 @@ export function checkMatmul(
     action,
     context,
     work: storageOf(a).work,
-    stream: streamFor(context, options.stream),
+    stream: operationStream(context, options.stream, [a, b, ...addends].map(storageOf)),
     m: merged.m,
     n: full.at(-1)!,
     k,
