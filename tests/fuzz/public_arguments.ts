@@ -159,6 +159,7 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "method Device.createStream": takes(
     options({ priority: fc.integer({ min: -7, max: 2 }) }),
   ),
+  "method Device.streams": takes(fc.constantFrom("single", "automatic", "many", undefined)),
   "method Device.createEvent": takes(options({ timing: flag })),
   "new Device": takes(context),
   "method Device.allocate": takes(
