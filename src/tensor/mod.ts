@@ -18,11 +18,12 @@ import { dense } from "./elementwise_kernel.ts";
 import * as elementwise from "./elementwise.ts";
 import { matmul } from "./matmul/matmul.ts";
 import * as reductions from "./reductions.ts";
-import { provideOperations } from "./tensor.ts";
+import { provideOperations } from "./tensor_methods.ts";
 
 provideOperations({ ...elementwise, ...reductions, dense, matmul });
 
 export { type ElementValue, type Nested, Tensor } from "./tensor.ts";
+export { TensorMethods } from "./tensor_methods.ts";
 export type { Operand, TensorOptions } from "./kit/checks.ts";
 export type { Shape, Slice } from "./kit/layout.ts";
 export type { Absorbed, FirstAbove, FloatResult, Promote, SumResult } from "./kit/promotion.ts";
@@ -59,7 +60,7 @@ export {
   type VarianceOptions,
 } from "./reductions.ts";
 export { fuse, type Fused, setKernelFusion } from "./fusion.ts";
-export { arrayText } from "./array_text.ts";
+export { arrayText } from "./kit/array_text.ts";
 export { tidy } from "./scope.ts";
 export { loadNpy, NPY_DESCRS, type NpyArray, readNpy, saveNpy, writeNpy } from "./files/npy.ts";
 export { loadNpz, saveNpz } from "./files/npz.ts";
