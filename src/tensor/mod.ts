@@ -25,6 +25,7 @@ provideOperations({ ...elementwise, ...reductions, dense, matmul });
 export { type ElementValue, type Nested, Tensor } from "./tensor.ts";
 export { TensorMethods } from "./tensor_methods.ts";
 export type { Operand, TensorOptions } from "./kit/checks.ts";
+export type { TensorDevice } from "./kit/placement.ts";
 export type { Shape, Slice } from "./kit/layout.ts";
 export type { Absorbed, FirstAbove, FloatResult, Promote, SumResult } from "./kit/promotion.ts";
 export {

@@ -5,18 +5,21 @@
  */
 
 import { describeValue } from "../ffi/describe_value.ts";
+import { requireOptions } from "../ffi/arguments.ts";
 import { displayAs } from "../ffi/display.ts";
 import { type DeviceContext, labelOf } from "../hardware/device_context.ts";
 import type { DeviceBuffer } from "../memory/device_buffer.ts";
 import type { DType, TypedArrayOf } from "../memory/dtype.ts";
 import { widenToFloat32 } from "../memory/element_bits.ts";
 import { isCapturing } from "../stream/running_captures.ts";
+import type { TensorOptions } from "./kit/checks.ts";
 import { arrayText } from "./kit/array_text.ts";
 import type { ExpressionNode } from "./kit/expression/node.ts";
 import type { Tracer } from "./fusion.ts";
 import {
   broadcastShapes,
   broadcastStrides,
+  denseStrides,
   extentOf,
   inferShape,
   isDense,
@@ -32,6 +35,7 @@ import {
   type Slice,
   sliceAxis,
 } from "./kit/layout.ts";
+import { contextOfDevice, copiedTo, type TensorDevice } from "./kit/placement.ts";
 import { addToScope } from "./scope.ts";
 import { operations, TensorMethods } from "./tensor_methods.ts";
 import type { TensorStorage } from "./kit/storage.ts";
@@ -205,6 +209,11 @@ export class Tensor<D extends DType = DType> extends TensorMethods<D> implements
     }
   }
 
+  /** The name of the device of the memory, such as `cuda:0` or `host:0`. */
+  get device(): string {
+    return this.context.label;
+  }
+
   /** The number of dimensions. */
   get rank(): number {
     return this.shape.length;
@@ -259,6 +268,42 @@ export class Tensor<D extends DType = DType> extends TensorMethods<D> implements
 
   #view<E extends DType>(layout: Layout, dtype: E): Tensor<E> {
     return makeTensor(storageOf(this as Tensor), dtype, layout);
+  }
+
+  /**
+   * The elements on another device: a dense copy in the order of the calls, or a view if the tensor is
+   * on that device already. Operations of this tensor's device that wait for a compiler are compiled
+   * first. A copy between a GPU and the CPU blocks this thread until the elements are there; one
+   * between GPUs does not.
+   *
+   * @param device Such as `"cuda:1"`, `"host"`, or an open `Device`.
+   * @param options A stream of that device.
+   * @throws {NoDeviceError} If there is no such device.
+   *
+   * @example
+   * ```ts
+   * import { tensor } from "@gridstride/cuda/tensor";
+   *
+   * using x = tensor([1, 2]);
+   * using y = x.to("host:0");
+   * console.log(y.device); // host:0
+   * ```
+   */
+  to(device: TensorDevice, options: TensorOptions = {}): Tensor<D> {
+    const action = "move a tensor";
+    this.requireUsable(action);
+    const { stream } = requireOptions(options, ["stream"], action);
+    const own = storageOf(this as Tensor);
+    const context = contextOfDevice(device, "device", action);
+    if (context.isSameDevice(this.context)) return this.#view(this, this.dtype);
+    const source = operations.dense(this as Tensor);
+    try {
+      const storage = copiedTo(context, storageOf(source), source.offset, source.size, stream);
+      const { shape } = this;
+      return makeTensor(storage, this.dtype, { shape, strides: denseStrides(shape), offset: 0 });
+    } finally {
+      if (storageOf(source) !== own) source.dispose();
+    }
   }
 
   /**
@@ -471,7 +516,9 @@ export class Tensor<D extends DType = DType> extends TensorMethods<D> implements
     this.#disposed = true;
     const storage = this.#storage;
     if (storage?.isTracked) {
-      const frame = new Error().stack?.split("\n").find((line) => !/\/tensor\.ts:|^Error/.test(line));
+      const frame = new Error().stack?.split("\n").find((line) =>
+        !/\/tensor\.ts:|^Error/.test(line)
+      );
       this.#disposedAt = `disposed ${frame?.trim() ?? ""}`.trim();
     }
     storage?.release();
