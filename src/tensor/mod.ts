@@ -16,14 +16,28 @@
 
 import { dense } from "./elementwise_kernel.ts";
 import * as elementwise from "./elementwise.ts";
+import { take } from "./indexing.ts";
 import { matmul } from "./matmul/matmul.ts";
 import * as reductions from "./reductions.ts";
+import { logSoftmax, softmax } from "./softmax.ts";
+import { argsort, cumulativeSum, sort } from "./sorting.ts";
 import { provideOperations } from "./tensor_methods.ts";
 
-provideOperations({ ...elementwise, ...reductions, dense, matmul });
+provideOperations({
+  ...elementwise,
+  ...reductions,
+  argsort,
+  cumulativeSum,
+  dense,
+  logSoftmax,
+  matmul,
+  softmax,
+  sort,
+  take,
+});
 
 export { type ElementValue, type Nested, Tensor } from "./tensor.ts";
-export { TensorMethods } from "./tensor_methods.ts";
+export type { TensorMethods } from "./tensor_methods.ts";
 export type { Operand, TensorOptions } from "./kit/checks.ts";
 export type { TensorDevice } from "./kit/placement.ts";
 export type { Shape, Slice } from "./kit/layout.ts";
