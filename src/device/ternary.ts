@@ -4,10 +4,10 @@
  * @module
  */
 
-import { provideDefaultDevice } from "../tensor/creation.ts";
+import { provideDevices } from "../tensor/kit/placement.ts";
 import { openDevice } from "./open_device.ts";
 
-provideDefaultDevice(openDevice);
+provideDevices(openDevice);
 
 export * from "../ternary/mod.ts";
 export { DeviceAwareQuantizer, type QuantizedFormat, type QuantizedValues } from "./quantizer.ts";

@@ -20,7 +20,8 @@ import {
 import { chunksThatFit } from "../memory/manager/chunks.ts";
 import { MemoryManager } from "../memory/manager/memory_manager.ts";
 import { requireTensor } from "./kit/checks.ts";
-import { type CreationOptions, fromTypedArray, placeOf, requireSize } from "./creation.ts";
+import { type CreationOptions, fromTypedArray, requireSize } from "./creation.ts";
+import { placeOf } from "./kit/placement.ts";
 import { requireShape, type Shape, shapeText, sizeOf } from "./kit/layout.ts";
 import { tidy } from "./scope.ts";
 import type { Tensor } from "./tensor.ts";

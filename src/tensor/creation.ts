@@ -6,7 +6,6 @@
 
 import { requireInteger, requireOptions, trueArray } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import { contextOf, type DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { DeviceBuffer } from "../memory/device_buffer.ts";
 import { fill } from "../kernels/elementwise.ts";
@@ -37,6 +36,7 @@ import {
   shapeText,
   sizeOf,
 } from "./kit/layout.ts";
+import { placeOf, type TensorDevice } from "./kit/placement.ts";
 import { TensorStorage } from "./kit/storage.ts";
 import { makeTensor, type Nested, storageOf, type Tensor } from "./tensor.ts";
 
@@ -45,32 +45,17 @@ import { makeTensor, type Nested, storageOf, type Tensor } from "./tensor.ts";
  * @category Tensors
  */
 export interface CreationOptions<D extends DType = DType> extends TensorOptions {
-  /** The device; by default the one that `openDevice()` opens, opened on first use. */
-  readonly device?: { readonly context: DeviceContext };
+  /**
+   * The device, such as `"cuda:1"` or an open `Device`; by default the one that `openDevice()` opens,
+   * opened on first use.
+   */
+  readonly device?: TensorDevice;
   /** The element type; `float32` by default, which numbers of JavaScript are rounded to. */
   readonly dtype?: D;
 }
 
-let defaultDevice: { readonly context: DeviceContext } | undefined;
-
-/** Sets the function that opens the default device. */
-export function provideDefaultDevice(
-  open: () => { readonly context: DeviceContext },
-): void {
-  openDefault = open;
-}
-
-let openDefault: Parameters<typeof provideDefaultDevice>[0];
-
 /** Names of options. */
 export const CREATION_NAMES: readonly string[] = ["device", "stream", "dtype"];
-
-/** The device that options name, or the default device. */
-export function placeOf({ device, stream }: CreationOptions, action: string): DeviceContext {
-  if (device !== undefined) return contextOf(device, "options.device", action);
-  if (stream !== undefined) return contextOf(stream, "options.stream", action);
-  return (defaultDevice ??= openDefault()).context;
-}
 
 /** A tensor of elements in JavaScript memory, which may be changed at once. */
 function uploaded<D extends DType>(

@@ -12,13 +12,13 @@ import {
   fromTypedArray,
   full,
   ones,
-  placeOf,
   tensor,
   zeros,
 } from "./creation.ts";
 import { copyOf } from "./elementwise_kernel.ts";
 import { requireStored } from "./kit/checks.ts";
 import { newTensor } from "./kit/kernel_call.ts";
+import { placeOf } from "./kit/placement.ts";
 import { requireShape, type Shape } from "./kit/layout.ts";
 import { type Nested, Tensor } from "./tensor.ts";
 
@@ -97,8 +97,8 @@ export function fullLike<D extends DType, R extends DType = D>(
 const streamOf = ({ stream }: CreationOptions) => stream === undefined ? {} : { stream };
 
 /**
- * A tensor of nested arrays, of a typed array, or of another tensor on the same device: a view if the
- * element type is the same and no copy is asked for.
+ * A tensor of nested arrays, of a typed array, or of another tensor: a view if the element type and
+ * the device are the same and no copy is requested.
  *
  * @param options `copy`: true never makes a view.
  *
@@ -130,14 +130,10 @@ export function asarray<D extends DType = DType>(
   }
   const x = requireStored(data, "data", action);
   const { dtype = x.dtype, device } = own as CreationOptions;
-  if (device !== undefined && !placeOf(own, action).isSameDevice(x.context)) {
-    throw new TypeError(
-      `Cannot ${action} as options.device must be that of data, ${x.context.label}: it is ${
-        placeOf(own, action).label
-      }`,
-    );
-  }
-  const place = streamOf(own);
-  const result = copy || dtype !== x.dtype ? copyOf(x, dtype, place) : x.slice([]);
+  using near = device === undefined ? x.slice([]) : x.to(device);
+  const isNew = near.context !== x.context;
+  const result = dtype !== x.dtype || (copy && !isNew)
+    ? copyOf(near, dtype, streamOf(own))
+    : near.slice([]);
   return result as Tensor as Tensor<D>;
 }

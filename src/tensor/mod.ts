@@ -16,14 +16,30 @@
 
 import { dense } from "./elementwise_kernel.ts";
 import * as elementwise from "./elementwise.ts";
+import { take } from "./indexing.ts";
 import { matmul } from "./matmul/matmul.ts";
 import * as reductions from "./reductions.ts";
-import { provideOperations } from "./tensor.ts";
+import { logSoftmax, softmax } from "./softmax.ts";
+import { argsort, cumulativeSum, sort } from "./sorting.ts";
+import { provideOperations } from "./tensor_methods.ts";
 
-provideOperations({ ...elementwise, ...reductions, dense, matmul });
+provideOperations({
+  ...elementwise,
+  ...reductions,
+  argsort,
+  cumulativeSum,
+  dense,
+  logSoftmax,
+  matmul,
+  softmax,
+  sort,
+  take,
+});
 
 export { type ElementValue, type Nested, Tensor } from "./tensor.ts";
+export type { TensorMethods } from "./tensor_methods.ts";
 export type { Operand, TensorOptions } from "./kit/checks.ts";
+export type { TensorDevice } from "./kit/placement.ts";
 export type { Shape, Slice } from "./kit/layout.ts";
 export type { Absorbed, FirstAbove, FloatResult, Promote, SumResult } from "./kit/promotion.ts";
 export {
@@ -59,7 +75,7 @@ export {
   type VarianceOptions,
 } from "./reductions.ts";
 export { fuse, type Fused, setKernelFusion } from "./fusion.ts";
-export { arrayText } from "./array_text.ts";
+export { arrayText } from "./kit/array_text.ts";
 export { tidy } from "./scope.ts";
 export { loadNpy, NPY_DESCRS, type NpyArray, readNpy, saveNpy, writeNpy } from "./files/npy.ts";
 export { loadNpz, saveNpz } from "./files/npz.ts";

@@ -5,22 +5,21 @@
  */
 
 import { describeValue } from "../ffi/describe_value.ts";
+import { requireOptions } from "../ffi/arguments.ts";
 import { displayAs } from "../ffi/display.ts";
 import { type DeviceContext, labelOf } from "../hardware/device_context.ts";
 import type { DeviceBuffer } from "../memory/device_buffer.ts";
 import type { DType, TypedArrayOf } from "../memory/dtype.ts";
 import { widenToFloat32 } from "../memory/element_bits.ts";
 import { isCapturing } from "../stream/running_captures.ts";
-import type { dense } from "./elementwise_kernel.ts";
-import type { Operand } from "./kit/checks.ts";
-import { arrayText } from "./array_text.ts";
-import type * as elementwise from "./elementwise.ts";
-import type { DivideResult, TypeOf } from "./elementwise.ts";
+import type { TensorOptions } from "./kit/checks.ts";
+import { arrayText } from "./kit/array_text.ts";
 import type { ExpressionNode } from "./kit/expression/node.ts";
 import type { Tracer } from "./fusion.ts";
 import {
   broadcastShapes,
   broadcastStrides,
+  denseStrides,
   extentOf,
   inferShape,
   isDense,
@@ -36,10 +35,9 @@ import {
   type Slice,
   sliceAxis,
 } from "./kit/layout.ts";
-import type { matmul, MatmulOptions } from "./matmul/matmul.ts";
-import type { FloatResult, Promote, SumResult } from "./kit/promotion.ts";
-import type * as reductions from "./reductions.ts";
+import { contextOfDevice, copiedTo, type TensorDevice } from "./kit/placement.ts";
 import { addToScope } from "./scope.ts";
+import { operations, TensorMethods } from "./tensor_methods.ts";
 import type { TensorStorage } from "./kit/storage.ts";
 
 /**
@@ -72,19 +70,6 @@ function valuesOf(dtype: DType, elements: unknown): (number | bigint | boolean)[
     return [...widenToFloat32(dtype, elements as Uint8Array | Uint16Array)];
   }
   return Array.from(elements as ArrayLike<number | bigint>);
-}
-
-/** The operations that methods of tensors call. */
-export type TensorOperations = typeof elementwise & typeof reductions & {
-  readonly dense: typeof dense;
-  readonly matmul: typeof matmul;
-};
-
-let operations: TensorOperations;
-
-/** Sets the operations behind the methods. Operations import tensors, so tensors import none. */
-export function provideOperations(provided: TensorOperations): void {
-  operations = provided;
 }
 
 // Access to private members for the modules of operations.
@@ -124,7 +109,7 @@ export let tracedOf: (tensor: Tensor) => TracedValue | undefined;
  * ```
  * @category Tensors
  */
-export class Tensor<D extends DType = DType> implements Disposable {
+export class Tensor<D extends DType = DType> extends TensorMethods<D> implements Disposable {
   /** The element type. */
   readonly dtype: D;
   /** The extents, outermost first; empty for a single element. */
@@ -153,6 +138,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     storage: TensorStorage | undefined,
     traced: TracedValue | undefined,
   ) {
+    super();
     if (key !== KEY) {
       throw new TypeError("Cannot make a Tensor by new: call tensor(), zeros() or their like");
     }
@@ -223,6 +209,11 @@ export class Tensor<D extends DType = DType> implements Disposable {
     }
   }
 
+  /** The name of the device of the memory, such as `cuda:0` or `host:0`. */
+  get device(): string {
+    return this.context.label;
+  }
+
   /** The number of dimensions. */
   get rank(): number {
     return this.shape.length;
@@ -278,6 +269,42 @@ export class Tensor<D extends DType = DType> implements Disposable {
 
   #view<E extends DType>(layout: Layout, dtype: E): Tensor<E> {
     return makeTensor(storageOf(this as Tensor), dtype, layout);
+  }
+
+  /**
+   * The elements on another device: a dense copy in the order of the calls, or a view if the tensor is
+   * on that device already. Operations of this tensor's device that wait for a compiler are compiled
+   * first. A copy between a GPU and the CPU blocks this thread until the elements are there; one
+   * between GPUs does not.
+   *
+   * @param device Such as `"cuda:1"`, `"host"`, or an open `Device`.
+   * @param options A stream of that device.
+   * @throws {NoDeviceError} If there is no such device.
+   *
+   * @example
+   * ```ts
+   * import { tensor } from "@gridstride/cuda/tensor";
+   *
+   * using x = tensor([1, 2]);
+   * using y = x.to("host:0");
+   * console.log(y.device); // host:0
+   * ```
+   */
+  to(device: TensorDevice, options: TensorOptions = {}): Tensor<D> {
+    const action = "move a tensor";
+    this.requireUsable(action);
+    const { stream } = requireOptions(options, ["stream"], action);
+    const own = storageOf(this as Tensor);
+    const context = contextOfDevice(device, "device", action);
+    if (context.isSameDevice(this.context)) return this.#view(this, this.dtype);
+    const source = operations.dense(this as Tensor);
+    try {
+      const storage = copiedTo(context, storageOf(source), source.offset, source.size, stream);
+      const { shape } = this;
+      return makeTensor(storage, this.dtype, { shape, strides: denseStrides(shape), offset: 0 });
+    } finally {
+      if (storageOf(source) !== own) source.dispose();
+    }
   }
 
   /**
@@ -484,211 +511,15 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return arrayText(this.dtype, this.shape, await this.#values());
   }
 
-  /** −x: `negative(this)`. */
-  negative(): Tensor<D> {
-    return operations.negative<D>(this);
-  }
-
-  /** The absolute value: `abs(this)`. */
-  abs(): Tensor<D> {
-    return operations.abs<D>(this);
-  }
-
-  /** x²: `square(this)`. */
-  square(): Tensor<D> {
-    return operations.square<D>(this);
-  }
-
-  /** 1 / x: `reciprocal(this)`. */
-  reciprocal(): Tensor<FloatResult<D>> {
-    return operations.reciprocal<D>(this);
-  }
-
-  /** The square root: `sqrt(this)`. */
-  sqrt(): Tensor<FloatResult<D>> {
-    return operations.sqrt<D>(this);
-  }
-
-  /** e to the power of x: `exp(this)`. */
-  exp(): Tensor<FloatResult<D>> {
-    return operations.exp<D>(this);
-  }
-
-  /** The natural logarithm: `log(this)`. */
-  log(): Tensor<FloatResult<D>> {
-    return operations.log<D>(this);
-  }
-
-  /** The sine of an angle in radians: `sin(this)`. */
-  sin(): Tensor<FloatResult<D>> {
-    return operations.sin<D>(this);
-  }
-
-  /** The cosine: `cos(this)`. */
-  cos(): Tensor<FloatResult<D>> {
-    return operations.cos<D>(this);
-  }
-
-  /** The hyperbolic tangent: `tanh(this)`. */
-  tanh(): Tensor<FloatResult<D>> {
-    return operations.tanh<D>(this);
-  }
-
-  /** The largest integer that is not above x: `floor(this)`. */
-  floor(): Tensor<D> {
-    return operations.floor<D>(this);
-  }
-
-  /** The nearest integer, ties to even: `round(this)`. */
-  round(): Tensor<D> {
-    return operations.round<D>(this);
-  }
-
-  /** max(x, 0): `relu(this)`. */
-  relu(): Tensor<D> {
-    return operations.relu<D>(this);
-  }
-
-  /** x · Φ(x), by the error function: `gelu(this)`. */
-  gelu(): Tensor<FloatResult<D>> {
-    return operations.gelu<D>(this);
-  }
-
-  /** x · sigmoid(x): `silu(this)`. */
-  silu(): Tensor<FloatResult<D>> {
-    return operations.silu<D>(this);
-  }
-
-  /** 1 / (1 + e⁻ˣ): `sigmoid(this)`. */
-  sigmoid(): Tensor<FloatResult<D>> {
-    return operations.sigmoid<D>(this);
-  }
-
-  /** x + y; integers wrap: `add(this, y)`. */
-  add<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
-    return operations.add<D, Y>(this, y);
-  }
-
-  /** x − y; integers wrap: `subtract(this, y)`. */
-  subtract<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
-    return operations.subtract<D, Y>(this, y);
-  }
-
-  /** x · y; integers wrap: `multiply(this, y)`. */
-  multiply<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
-    return operations.multiply<D, Y>(this, y);
-  }
-
-  /** x / y; integers are divided as `float64`: `divide(this, y)`. */
-  divide<Y extends Operand>(y: Y): Tensor<DivideResult<Promote<D, TypeOf<Y, D>>>> {
-    return operations.divide<D, Y>(this, y);
-  }
-
-  /** The floor of x / y; an integer divided by 0 is 0: `floorDivide(this, y)`. */
-  floorDivide<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
-    return operations.floorDivide<D, Y>(this, y);
-  }
-
-  /** The remainder of x / y, with the sign of y; of an integer by 0 it is 0: `remainder(this, y)`. */
-  remainder<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
-    return operations.remainder<D, Y>(this, y);
-  }
-
-  /** x to the power of y: `pow(this, y)`. */
-  pow<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
-    return operations.pow<D, Y>(this, y);
-  }
-
-  /** The larger operand; NaN if one is NaN: `maximum(this, y)`. */
-  maximum<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
-    return operations.maximum<D, Y>(this, y);
-  }
-
-  /** The smaller operand; NaN if one is NaN: `minimum(this, y)`. */
-  minimum<Y extends Operand>(y: Y): Tensor<Promote<D, TypeOf<Y, D>>> {
-    return operations.minimum<D, Y>(this, y);
-  }
-
-  /** x = y: `equal(this, y)`. */
-  equal<Y extends Operand>(y: Y): Tensor<"bool"> {
-    return operations.equal<D, Y>(this, y);
-  }
-
-  /** x ≠ y: `notEqual(this, y)`. */
-  notEqual<Y extends Operand>(y: Y): Tensor<"bool"> {
-    return operations.notEqual<D, Y>(this, y);
-  }
-
-  /** x < y: `less(this, y)`. */
-  less<Y extends Operand>(y: Y): Tensor<"bool"> {
-    return operations.less<D, Y>(this, y);
-  }
-
-  /** x ≤ y: `lessEqual(this, y)`. */
-  lessEqual<Y extends Operand>(y: Y): Tensor<"bool"> {
-    return operations.lessEqual<D, Y>(this, y);
-  }
-
-  /** x > y: `greater(this, y)`. */
-  greater<Y extends Operand>(y: Y): Tensor<"bool"> {
-    return operations.greater<D, Y>(this, y);
-  }
-
-  /** x ≥ y: `greaterEqual(this, y)`. */
-  greaterEqual<Y extends Operand>(y: Y): Tensor<"bool"> {
-    return operations.greaterEqual<D, Y>(this, y);
-  }
-
-  /** A dense copy with another element type: `astype(this, dtype)`. */
-  astype<E extends DType>(dtype: E): Tensor<E> {
-    return operations.astype(this as Tensor, dtype);
-  }
-
-  /** The elements limited to a range: `clip(this, lowest, highest)`. */
-  clip(lowest?: number | bigint | Tensor<D>, highest?: number | bigint | Tensor<D>): Tensor<D> {
-    return operations.clip<D>(this, lowest, highest);
-  }
-
-  /** The sum along axes, or of all elements: `sum(this, options)`. */
-  sum(options: reductions.ReduceOptions = {}): Tensor<SumResult<D>> {
-    return operations.sum<D>(this, options);
-  }
-
-  /** The mean along axes, or of all elements: `mean(this, options)`. */
-  mean(options: reductions.ReduceOptions = {}): Tensor<reductions.MeanResult<D>> {
-    return operations.mean<D>(this, options);
-  }
-
-  /** The largest element along axes, or of all: `max(this, options)`. */
-  max(options: reductions.ReduceOptions = {}): Tensor<D> {
-    return operations.max<D>(this, options);
-  }
-
-  /** The smallest element along axes, or of all: `min(this, options)`. */
-  min(options: reductions.ReduceOptions = {}): Tensor<D> {
-    return operations.min<D>(this, options);
-  }
-
-  /** The position of the largest element: `argmax(this, options)`. */
-  argmax(options: { readonly axis?: number; readonly keepDims?: boolean } = {}): Tensor<"int64"> {
-    return operations.argmax<D>(this, options);
-  }
-
-  /** The matrix product: `matmul(this, y, options)`. */
-  matmul<E extends DType, R extends DType = Promote<D, E>>(
-    y: Tensor<E>,
-    options: MatmulOptions<R> = {},
-  ): Tensor<R> {
-    return operations.matmul<D, E, R>(this, y, options);
-  }
-
   /** Gives up the tensor; the memory is freed with the last view. Repeated calls have no effect. */
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
     const storage = this.#storage;
     if (storage?.isTracked) {
-      const frame = new Error().stack?.split("\n").find((line) => !/tensor\.ts:|^Error/.test(line));
+      const frame = new Error().stack?.split("\n").find((line) =>
+        !/\/tensor\.ts:|^Error/.test(line)
+      );
       this.#disposedAt = `disposed ${frame?.trim() ?? ""}`.trim();
     }
     storage?.release();

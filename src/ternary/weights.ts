@@ -7,6 +7,7 @@
 import { requireInstance, requireObject, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
+import type { TensorDevice } from "../tensor/kit/placement.ts";
 import { requireDType } from "../tensor/kit/checks.ts";
 import { full } from "../tensor/creation.ts";
 import { shapeText } from "../tensor/kit/layout.ts";
@@ -30,7 +31,7 @@ export interface WeightsOptions extends CodecOptions {
   /** Rows and columns of weights that are given as bytes. */
   readonly shape?: Shape;
   /** Of bytes in an array: the device; the default one otherwise. */
-  readonly device?: { readonly context: DeviceContext };
+  readonly device?: TensorDevice;
   /** The numbers of consecutive rows that have scales of their own; all rows share one by default. */
   readonly segments?: readonly number[];
 }

@@ -261,7 +261,7 @@ const CALLS: Readonly<Record<string, Call>> = {
  * Methods of tensors call functions of the same name, errors take options of `Error`, and only
  * `defineStruct()` constructs struct types.
  */
-const CHECKED_ELSEWHERE = /^Tensor\.|^new \w+Error$|^new StructType$/;
+const CHECKED_ELSEWHERE = /^Tensor(?:Methods)?\.|^new \w+Error$|^new StructType$/;
 
 async function acceptors(calls: Readonly<Record<string, Call>>): Promise<string[]> {
   const accepted: string[] = [];

@@ -318,6 +318,7 @@ const CALLS: Readonly<Record<string, readonly Call[] | null>> = {
 
 /** The methods that make tensors or read them; the others call functions of the same name. */
 const METHODS: Readonly<Record<string, readonly Call[]>> = {
+  to: [({ turned }) => turned.to(place.device)],
   slice: [({ turned }) => turned.slice([{ start: 1 }, 0])],
   at: [({ turned }) => turned.at(1)],
   permute: [({ turned }) => turned.permute([1, 0])],

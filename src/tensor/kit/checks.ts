@@ -59,7 +59,7 @@ export function commonContext(action: string, tensors: readonly Tensor[]): Devic
   for (const other of tensors) {
     if (other.context === context || other.context.isSameDevice(context)) continue;
     throw new TypeError(
-      `Cannot ${action} as the tensors must be on one device: they are on ${context.label} and ${other.context.label}`,
+      `Cannot ${action} as the tensors must be on one device: they are on ${context.label} and ${other.context.label}. Move one by to("${context.label}")`,
     );
   }
   return context;

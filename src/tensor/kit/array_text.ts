@@ -4,9 +4,9 @@
  * @module
  */
 
-import type { DType } from "../memory/dtype.ts";
-import { narrowFromFloat32, widenToFloat32 } from "../memory/element_bits.ts";
-import { type Shape, sizeOf } from "./kit/layout.ts";
+import type { DType } from "../../memory/dtype.ts";
+import { narrowFromFloat32, widenToFloat32 } from "../../memory/element_bits.ts";
+import { type Shape, sizeOf } from "./layout.ts";
 
 /** Arrays of more elements are abridged. */
 const THRESHOLD = 1000;
