@@ -346,7 +346,7 @@ function fill(computeCapability: string, source: string, row: CapabilityRow): Ca
  * import { capabilityLimits } from "@gridstride/cuda";
  *
  * const { sharedMemoryPerBlockOptIn } = capabilityLimits("9.0");
- * console.log(sharedMemoryPerBlockOptIn); // 232448, that is 227 KiB
+ * console.log(sharedMemoryPerBlockOptIn); // 232448: that is 227 KiB
  * ```
  * @category Devices
  */

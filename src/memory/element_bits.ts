@@ -217,7 +217,7 @@ function requireNarrowFloat(dtype: string): void {
  * ```ts
  * import { narrowFromFloat32 } from "@gridstride/cuda";
  *
- * console.log(narrowFromFloat32("bfloat16", Float32Array.of(1, -2))); // [ 0x3f80, 0xc000 ]
+ * console.log(narrowFromFloat32("bfloat16", Float32Array.of(1, -2))); // [ 16256, 49152 ]
  * ```
  * @category Memory
  */

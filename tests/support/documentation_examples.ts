@@ -20,7 +20,7 @@ function examplesOf(path: string): Example[] {
       place: `${path}:${text.slice(0, index).split("\n").length}`,
       source: star === undefined ? body! : body!.replace(/^ *\* ?/gm, ""),
     }))
-    .filter(({ source }) => /"@gridstride\/cuda(?:\/analysis|\/memory|\/tensor)?"/.test(source));
+    .filter(({ source }) => /"@gridstride\/cuda(?:\/\w+)?"/.test(source));
 }
 
 function sourceFiles(directory: string): string[] {

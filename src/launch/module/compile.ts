@@ -236,7 +236,7 @@ async function load<Source extends string, Structs extends StructTypes>(
  *   "__global__ void zero(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 0; }",
  *   { target: { kind: "host", capability: "8.9" } },
  * );
- * console.log(format, image.length); // library, and its bytes
+ * console.log(format, image.length > 0); // library true
  * ```
  * @category Launching kernels
  */

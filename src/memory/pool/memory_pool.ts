@@ -375,7 +375,7 @@ export class MemoryPool implements Disposable {
    * using device = openDevice(undefined, { memory: { preset: "development" } });
    * using _weights = device.allocate("float16", 1000);
    * const { count, requested, buffers } = device.pool.checkLeaks();
-   * console.log(count, requested, buffers[0]!.site); // 1 2000 at …
+   * console.log(count, requested, buffers[0]!.site); // 1 2000 …
    * ```
    */
   checkLeaks(options: { readonly olderThan?: number } = {}): LeakReport {
