@@ -336,25 +336,53 @@ export const logicalNot: UnaryFunction<"bool"> = unary<"bool">("logicalNot");
  * Whether x is NaN.
  * @category Elementwise operations
  */
-export const isNaN: UnaryFunction<"bool"> = unary<"bool">("isNaN");
+export const isnan: UnaryFunction<"bool"> = unary<"bool">("isnan");
+
+/**
+ * The old name of {@linkcode isnan}.
+ * @deprecated Use `isnan`, the name of the array API standard: this one goes with the next release.
+ * @category Elementwise operations
+ */
+export const isNaN: UnaryFunction<"bool"> = isnan;
 
 /**
  * Whether x is neither infinite nor NaN.
  * @category Elementwise operations
  */
-export const isFinite: UnaryFunction<"bool"> = unary<"bool">("isFinite");
+export const isfinite: UnaryFunction<"bool"> = unary<"bool">("isfinite");
+
+/**
+ * The old name of {@linkcode isfinite}.
+ * @deprecated Use `isfinite`, the name of the array API standard: this one goes with the next release.
+ * @category Elementwise operations
+ */
+export const isFinite: UnaryFunction<"bool"> = isfinite;
 
 /**
  * Whether x is infinite.
  * @category Elementwise operations
  */
-export const isInfinite: UnaryFunction<"bool"> = unary<"bool">("isInfinite");
+export const isinf: UnaryFunction<"bool"> = unary<"bool">("isinf");
+
+/**
+ * The old name of {@linkcode isinf}.
+ * @deprecated Use `isinf`, the name of the array API standard: this one goes with the next release.
+ * @category Elementwise operations
+ */
+export const isInfinite: UnaryFunction<"bool"> = isinf;
 
 /**
  * Whether the sign bit is set.
  * @category Elementwise operations
  */
-export const signBit: UnaryFunction<"bool"> = unary<"bool">("signBit");
+export const signbit: UnaryFunction<"bool"> = unary<"bool">("signbit");
+
+/**
+ * The old name of {@linkcode signbit}.
+ * @deprecated Use `signbit`, the name of the array API standard: this one goes with the next release.
+ * @category Elementwise operations
+ */
+export const signBit: UnaryFunction<"bool"> = signbit;
 
 /**
  * All bits inverted.
@@ -434,19 +462,40 @@ export const hypot: BinaryFunction<"floatPromoted"> = binary<"floatPromoted">("h
  * x with the sign of y.
  * @category Elementwise operations
  */
-export const copySign: BinaryFunction<"floatPromoted"> = binary<"floatPromoted">("copySign");
+export const copysign: BinaryFunction<"floatPromoted"> = binary<"floatPromoted">("copysign");
+
+/**
+ * The old name of {@linkcode copysign}.
+ * @deprecated Use `copysign`, the name of the array API standard: this one goes with the next release.
+ * @category Elementwise operations
+ */
+export const copySign: BinaryFunction<"floatPromoted"> = copysign;
 
 /**
  * The next number after x in the direction of y.
  * @category Elementwise operations
  */
-export const nextAfter: BinaryFunction<"floatPromoted"> = binary<"floatPromoted">("nextAfter");
+export const nextafter: BinaryFunction<"floatPromoted"> = binary<"floatPromoted">("nextafter");
+
+/**
+ * The old name of {@linkcode nextafter}.
+ * @deprecated Use `nextafter`, the name of the array API standard: this one goes with the next release.
+ * @category Elementwise operations
+ */
+export const nextAfter: BinaryFunction<"floatPromoted"> = nextafter;
 
 /**
  * log(eˣ + eʸ), without overflow.
  * @category Elementwise operations
  */
-export const logAddExp: BinaryFunction<"floatPromoted"> = binary<"floatPromoted">("logAddExp");
+export const logaddexp: BinaryFunction<"floatPromoted"> = binary<"floatPromoted">("logaddexp");
+
+/**
+ * The old name of {@linkcode logaddexp}.
+ * @deprecated Use `logaddexp`, the name of the array API standard: this one goes with the next release.
+ * @category Elementwise operations
+ */
+export const logAddExp: BinaryFunction<"floatPromoted"> = logaddexp;
 
 /**
  * x = y.
