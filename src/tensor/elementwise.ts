@@ -15,3 +15,13 @@ export * from "./elementwise/exponential.ts";
 export * from "./elementwise/rounding.ts";
 export * from "./elementwise/selection.ts";
 export * from "./elementwise/trigonometric.ts";
+
+// The names of version 0.12 for those of the array API standard. They go with version 0.14.
+export { copysign as copySign, nextafter as nextAfter } from "./elementwise/arithmetic.ts";
+export {
+  isfinite as isFinite,
+  isinf as isInfinite,
+  isnan as isNaN,
+  signbit as signBit,
+} from "./elementwise/comparison.ts";
+export { logaddexp as logAddExp } from "./elementwise/exponential.ts";

@@ -72,6 +72,7 @@ export {
   sum,
   type SumOptions,
   variance,
+  variance as var,
   type VarianceOptions,
 } from "./reductions.ts";
 export { fuse, type Fused, setKernelFusion } from "./fusion.ts";
@@ -137,14 +138,25 @@ export {
 } from "./indexing.ts";
 export {
   argsort,
+  type CumulativeOptions,
+  cumulativeProd,
   cumulativeSum,
   nonzero,
   searchsorted,
   sort,
   type SortOptions,
   topk,
-  unique,
 } from "./sorting.ts";
+export {
+  unique,
+  type UniqueAll,
+  uniqueAll,
+  type UniqueCounts,
+  uniqueCounts,
+  type UniqueInverse,
+  uniqueInverse,
+  uniqueValues,
+} from "./statistics/unique.ts";
 export { matmulBatch } from "./matmul/batch.ts";
 export { outer, tensordot, type TensordotOptions, vecdot } from "./contraction.ts";
 export { explainMatmul, matmul, type MatmulOptions } from "./matmul/matmul.ts";

@@ -174,6 +174,14 @@ export interface SumOptions<R extends DType> extends ReduceOptions {
   readonly dtype?: R;
 }
 
+/** Refuses a type of sums and products that has no arithmetic. */
+export function requireSumType(dtype: unknown, action: string): asserts dtype is DType {
+  if (isDType(dtype) && dtype !== "bool" && !dtype.startsWith("float8")) return;
+  throw new TypeError(
+    `Cannot ${action} as options.dtype must be a type of ${NUMERIC}: it is ${describeValue(dtype)}`,
+  );
+}
+
 /** Adds up or multiplies in a type that holds the result. */
 function totalled<R extends DType>(
   action: string,
@@ -184,13 +192,7 @@ function totalled<R extends DType>(
   requireNumbers(x, action);
   requireObject(options, "options", action);
   const { dtype = sumResult(x.dtype), ...others } = options;
-  if (!isDType(dtype) || dtype === "bool" || dtype.startsWith("float8")) {
-    throw new TypeError(
-      `Cannot ${action} as options.dtype must be a type of ${NUMERIC}: it is ${
-        describeValue(dtype)
-      }`,
-    );
-  }
+  requireSumType(dtype, action);
   return reduce(summing(action, reducer, dtype), x, others) as Tensor as Tensor<R>;
 }
 

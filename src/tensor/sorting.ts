@@ -8,17 +8,16 @@ import { templates } from "./kit/expression/kernel_template.ts";
 import { requireInteger, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
-import { bytesPerElement, cTypeOf, type DType } from "../memory/dtype.ts";
-import { applyExpression, applyOperation, copyOf, dense } from "./elementwise_kernel.ts";
+import { bytesPerElement, cTypeOf, type DType, isFloatDType } from "../memory/dtype.ts";
+import { applyOperation, copyOf, dense } from "./elementwise_kernel.ts";
 import { CHUNK, newTensor } from "./kit/kernel_call.ts";
 import { commonContext, commonType, requireStored, type TensorOptions } from "./kit/checks.ts";
 import { arange, ones, zeros } from "./creation.ts";
-import { type ExpressionNode, operationNode } from "./kit/expression/node.ts";
 import { valueType } from "./kit/expression/operations.ts";
-import { take } from "./indexing.ts";
 import { denseStrides, requireAxis, shapeText } from "./kit/layout.ts";
 import { type AxisOptions, concat } from "./manipulation.ts";
 import { type SumResult, sumResult } from "./kit/promotion.ts";
+import { requireSumType } from "./reductions.ts";
 import { runTemplate } from "./kit/templates.ts";
 import { TensorScope } from "./scope.ts";
 import { storageOf, type Tensor } from "./tensor.ts";
@@ -41,7 +40,8 @@ const RUN = 16;
 /** Elements that a job merges at most in the block form; a CUDA thread merges one run's length. */
 const SEGMENT = 4096;
 
-function requireOrdered(value: unknown, name: string, action: string): Tensor {
+/** Refuses element types without an order. */
+export function requireOrdered(value: unknown, name: string, action: string): Tensor {
   const tensor = requireStored(value, name, action);
   if (!tensor.dtype.startsWith("float8")) return tensor;
   throw new TypeError(
@@ -266,50 +266,13 @@ export function searchsorted(
 }
 
 /** The positions of true elements of one dimension. */
-async function positionsOf(flags: Tensor, options: TensorOptions): Promise<Tensor<"int64">> {
+export async function positionsOf(flags: Tensor, options: TensorOptions): Promise<Tensor<"int64">> {
   using counts = cumulativeSum(flags, options) as Tensor as Tensor<"int64">;
   using last = counts.slice([-1]);
   const count = Number(await last.item());
   const place = { ...options, device: flags, dtype: "int64" } as const;
   using numbers = arange(1, count + 1, 1, place);
   return searchsorted(counts as Tensor, numbers as Tensor, options);
-}
-
-/**
- * The distinct elements in ascending order; NaN once, as the last.
- *
- * @returns Resolves when the number of elements is known.
- * @throws {TypeError} If the elements are 8-bit floats.
- * @category Sorting
- */
-export async function unique<D extends DType>(
-  x: Tensor<D>,
-  options: TensorOptions = {},
-): Promise<Tensor<D>> {
-  requireOptions(options, ["stream"], "unique");
-  const whole = requireOrdered(x, "x", "unique");
-  using flat = whole.flatten();
-  if (flat.size === 0) return copyOf(flat, flat.dtype, options) as Tensor as Tensor<D>;
-  using sorted = sort(flat, options);
-  using flags = ones([flat.size], { ...options, device: whole, dtype: "bool" }) as Tensor;
-  using changes = flags.slice([{ start: 1 }]);
-  using previous = sorted.slice([{ stop: -1 }]);
-  using next = sorted.slice([{ start: 1 }]);
-  const build = ([a, b]: readonly ExpressionNode[]): ExpressionNode => {
-    const differ = operationNode("notEqual", [a!, b!], whole.dtype);
-    const isNumber = operationNode("equal", [a!, a!], whole.dtype);
-    return operationNode("logicalAnd", [differ, isNumber], "bool");
-  };
-  applyExpression({
-    action: "unique",
-    key: "changes",
-    operands: [previous, next],
-    scalarTypes: [],
-    dtype: "bool",
-    build,
-  }, { ...options, out: changes });
-  using places = await positionsOf(flags, options);
-  return take(sorted, places, options) as Tensor as Tensor<D>;
 }
 
 /**
@@ -344,8 +307,15 @@ const PART = { block: 8192, threads: 4096 } as const;
 /** With this many rows, they are not split. */
 const ENOUGH_ROWS = 256;
 
-/** Running sums along the last axis of a dense tensor. */
-function scanRows(x: Tensor, dtype: DType, options: TensorOptions): Tensor {
+/** A running sum or product: the public function, and the operation of `sort.cuh`. */
+interface Scan {
+  readonly action: string;
+  readonly operation: "Sum" | "Product";
+}
+
+/** Running sums or products along the last axis of a dense tensor. */
+function scanRows(scan: Scan, x: Tensor, dtype: DType, options: TensorOptions): Tensor {
+  const { action, operation } = scan;
   const { context, shape, size } = x;
   const stream = streamFor(context, options.stream);
   const result = newTensor(context, dtype, shape, stream) as Tensor;
@@ -356,22 +326,23 @@ function scanRows(x: Tensor, dtype: DType, options: TensorOptions): Tensor {
   const length = rows >= ENOUGH_ROWS ? n : Math.min(n, PART[work.form]);
   const perRow = Math.ceil(n / length);
   const jobs = rows * perRow;
-  const type = bytesPerElement(dtype) === 2 ? "float32" : dtype;
+  const type = isFloatDType(dtype) && bytesPerElement(dtype) === 2 ? "float32" : dtype;
+  const value = valueType(dtype);
   const perBlock = work.form === "block" ? Math.max(1, Math.floor(CHUNK / length)) : 1;
   const grid = work.form === "block"
     ? { grid: Math.ceil(jobs / perBlock), block: 1 }
     : { grid: Math.min(jobs, 2 ** 20), block: 256 };
   using parts = newTensor(context, type, [rows, perRow], stream) as Tensor;
-  const pass = (sums: Tensor, isLast: boolean) =>
+  const pass = (totals: Tensor, isLast: boolean) =>
     runTemplate({
-      action: "cumulativeSum",
+      action,
       template: templates.sort,
       inputs: { x },
-      results: { out: result, sums },
+      results: { out: result, totals },
       numbers: { per_row: perRow, length, n, is_last: isLast ? 1 : 0 },
-      body: `  sort::scan_rows<${
-        valueType(dtype)
-      }>(size, per_row, chunk, length, n, is_last != 0, x, out, sums);`,
+      body:
+        `  sort::scan_rows<sort::${operation}<${value}>, ${value}>(size, per_row, chunk, length, n,
+    is_last != 0, x, out, totals);`,
       size: jobs,
       chunk: perBlock,
       grid,
@@ -381,9 +352,50 @@ function scanRows(x: Tensor, dtype: DType, options: TensorOptions): Tensor {
     return result;
   }
   pass(parts, false);
-  using before = scanRows(parts, type, options);
+  using before = scanRows(scan, parts, type, options);
   pass(before, true);
   return result;
+}
+
+/**
+ * Options of {@linkcode cumulativeSum} and {@linkcode cumulativeProd}.
+ * @category Tensors
+ */
+export interface CumulativeOptions<R extends DType = DType> extends AxisOptions {
+  /** The element type of the result, to which elements are converted first. */
+  readonly dtype?: R;
+  /** Whether the sum or product of no elements comes first, which makes the axis longer by 1. */
+  readonly includeInitial?: boolean;
+}
+
+function cumulative<R extends DType>(
+  scan: Scan,
+  x: Tensor,
+  all: CumulativeOptions<R>,
+): Tensor<R> {
+  const { action } = scan;
+  const names = ["axis", "dtype", "includeInitial", "stream"];
+  const { axis, dtype, includeInitial = false, ...options } = requireOptions(all, names, action);
+  const whole = requireOrdered(x, "x", action);
+  if (axis === undefined && whole.rank !== 1) {
+    throw new TypeError(
+      `Cannot ${action} as options.axis must be given unless x has 1 dimension: it has ${whole.rank}`,
+    );
+  }
+  const at = requireAxis(axis === undefined ? 0 : axis, whole.rank, action);
+  const type: DType = dtype ?? sumResult(whole.dtype);
+  requireSumType(type, action);
+  using scope = new TensorScope();
+  const converted = dtype === undefined ? whole : copyOf(whole, type, options);
+  const rows = rowsAlong(converted, at, options);
+  let result = restored(scanRows(scan, rows, type, options), at, options);
+  if (includeInitial) {
+    const make = scan.operation === "Sum" ? zeros : ones;
+    const shape = result.shape.with(at, 1);
+    const initial = make(shape, { ...options, device: result, dtype: type }) as Tensor;
+    result = concat([initial, result], { ...options, axis: at });
+  }
+  return scope.keep(result) as Tensor as Tensor<R>;
 }
 
 /**
@@ -405,30 +417,34 @@ function scanRows(x: Tensor, dtype: DType, options: TensorOptions): Tensor {
  * ```
  * @category Reductions
  */
-export function cumulativeSum<D extends DType>(
+export function cumulativeSum<D extends DType, R extends DType = SumResult<D>>(
   x: Tensor<D>,
-  all: AxisOptions & { readonly includeInitial?: boolean } = {},
-): Tensor<SumResult<D>> {
-  const action = "cumulativeSum";
-  const { axis, includeInitial = false, ...options } = requireOptions(all, [
-    "axis",
-    "includeInitial",
-    "stream",
-  ], action);
-  const whole = requireOrdered(x, "x", action);
-  if (axis === undefined && whole.rank !== 1) {
-    throw new TypeError(
-      `Cannot ${action} as options.axis must be given unless x has 1 dimension: it has ${whole.rank}`,
-    );
-  }
-  const at = requireAxis(axis === undefined ? 0 : axis, whole.rank, action);
-  const dtype = sumResult(whole.dtype);
-  using scope = new TensorScope();
-  const rows = rowsAlong(whole, at, options);
-  let sums = restored(scanRows(rows, dtype, options), at, options);
-  if (includeInitial) {
-    const initial = zeros(sums.shape.with(at, 1), { ...options, device: sums, dtype }) as Tensor;
-    sums = concat([initial, sums], { ...options, axis: at });
-  }
-  return scope.keep(sums) as Tensor as Tensor<SumResult<D>>;
+  options: CumulativeOptions<R> = {},
+): Tensor<R> {
+  return cumulative({ action: "cumulativeSum", operation: "Sum" }, x as Tensor, options);
+}
+
+/**
+ * The products of the elements up to each position along an axis, in the types of
+ * {@linkcode cumulativeSum}.
+ *
+ * @param options `axis`: needed unless there is one dimension. `includeInitial`: whether a 1 comes
+ * first, which makes the axis longer by 1.
+ * @throws {RangeError} If the axis is out of range.
+ * @throws {TypeError} If the elements are 8-bit floats, or an axis is needed.
+ *
+ * @example
+ * ```ts
+ * import { cumulativeProd, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using products = cumulativeProd(tensor([2, 3, 4]), { includeInitial: true });
+ * console.log(await products.toNested()); // [ 1, 2, 6, 24 ]
+ * ```
+ * @category Reductions
+ */
+export function cumulativeProd<D extends DType, R extends DType = SumResult<D>>(
+  x: Tensor<D>,
+  options: CumulativeOptions<R> = {},
+): Tensor<R> {
+  return cumulative({ action: "cumulativeProd", operation: "Product" }, x as Tensor, options);
 }

@@ -256,24 +256,24 @@ export abstract class TensorMethods<D extends DType> {
     return operations.logicalNot<D>(this.#tensor, options);
   }
 
-  /** Whether x is NaN: `isNaN(this)`. */
-  isNaN(options?: ElementwiseOptions<"bool">): Tensor<"bool"> {
-    return operations.isNaN<D>(this.#tensor, options);
+  /** Whether x is NaN: `isnan(this)`. */
+  isnan(options?: ElementwiseOptions<"bool">): Tensor<"bool"> {
+    return operations.isnan<D>(this.#tensor, options);
   }
 
-  /** Whether x is neither infinite nor NaN: `isFinite(this)`. */
-  isFinite(options?: ElementwiseOptions<"bool">): Tensor<"bool"> {
-    return operations.isFinite<D>(this.#tensor, options);
+  /** Whether x is neither infinite nor NaN: `isfinite(this)`. */
+  isfinite(options?: ElementwiseOptions<"bool">): Tensor<"bool"> {
+    return operations.isfinite<D>(this.#tensor, options);
   }
 
-  /** Whether x is infinite: `isInfinite(this)`. */
-  isInfinite(options?: ElementwiseOptions<"bool">): Tensor<"bool"> {
-    return operations.isInfinite<D>(this.#tensor, options);
+  /** Whether x is infinite: `isinf(this)`. */
+  isinf(options?: ElementwiseOptions<"bool">): Tensor<"bool"> {
+    return operations.isinf<D>(this.#tensor, options);
   }
 
-  /** Whether the sign bit is set: `signBit(this)`. */
-  signBit(options?: ElementwiseOptions<"bool">): Tensor<"bool"> {
-    return operations.signBit<D>(this.#tensor, options);
+  /** Whether the sign bit is set: `signbit(this)`. */
+  signbit(options?: ElementwiseOptions<"bool">): Tensor<"bool"> {
+    return operations.signbit<D>(this.#tensor, options);
   }
 
   /** All bits inverted: `bitwiseInvert(this)`. */
@@ -369,28 +369,28 @@ export abstract class TensorMethods<D extends DType> {
     return operations.hypot<D, Y>(this.#tensor, y, options as object);
   }
 
-  /** x with the sign of y: `copySign(this, y)`. */
-  copySign<Y extends Operand>(
+  /** x with the sign of y: `copysign(this, y)`. */
+  copysign<Y extends Operand>(
     y: Y,
     options?: ElementwiseOptions<DType>,
   ): Tensor<FloatResult<Promote<D, TypeOf<Y, D>>>> {
-    return operations.copySign<D, Y>(this.#tensor, y, options as object);
+    return operations.copysign<D, Y>(this.#tensor, y, options as object);
   }
 
-  /** The next number after x in the direction of y: `nextAfter(this, y)`. */
-  nextAfter<Y extends Operand>(
+  /** The next number after x in the direction of y: `nextafter(this, y)`. */
+  nextafter<Y extends Operand>(
     y: Y,
     options?: ElementwiseOptions<DType>,
   ): Tensor<FloatResult<Promote<D, TypeOf<Y, D>>>> {
-    return operations.nextAfter<D, Y>(this.#tensor, y, options as object);
+    return operations.nextafter<D, Y>(this.#tensor, y, options as object);
   }
 
-  /** log(eˣ + eʸ), without overflow: `logAddExp(this, y)`. */
-  logAddExp<Y extends Operand>(
+  /** log(eˣ + eʸ), without overflow: `logaddexp(this, y)`. */
+  logaddexp<Y extends Operand>(
     y: Y,
     options?: ElementwiseOptions<DType>,
   ): Tensor<FloatResult<Promote<D, TypeOf<Y, D>>>> {
-    return operations.logAddExp<D, Y>(this.#tensor, y, options as object);
+    return operations.logaddexp<D, Y>(this.#tensor, y, options as object);
   }
 
   /** x = y: `equal(this, y)`. */

@@ -58,11 +58,11 @@ const WITHOUT_OPTIONS = "arrayText fuse readNpy saveNpy setKernelFusion setSeed 
   "reshape resultType tile";
 
 const BINARY = "add atan2 bitwiseAnd bitwiseLeftShift bitwiseOr bitwiseRightShift bitwiseXor " +
-  "copySign divide equal floorDivide greater greaterEqual hypot less lessEqual logAddExp " +
-  "logicalAnd logicalOr logicalXor maximum minimum multiply nextAfter notEqual pow remainder " +
+  "copySign copysign divide equal floorDivide greater greaterEqual hypot less lessEqual logAddExp logaddexp " +
+  "logicalAnd logicalOr logicalXor maximum minimum multiply nextAfter nextafter notEqual pow remainder " +
   "subtract";
-const REDUCTIONS = "all any argmax argmin countNonzero max mean min prod std sum variance " +
-  "softmax logSoftmax sort argsort unique nonzero layerNorm rmsNorm flip tril triu take topk";
+const REDUCTIONS = "all any argmax argmin countNonzero max mean min prod std sum var variance " +
+  "softmax logSoftmax sort argsort unique uniqueAll uniqueCounts uniqueInverse uniqueValues nonzero layerNorm rmsNorm flip tril triu take topk";
 
 /** Functions that need other arguments. */
 const TENSOR_CALLS: Readonly<Record<string, Call>> = {
@@ -108,6 +108,7 @@ const TENSOR_CALLS: Readonly<Record<string, Call>> = {
   scatterAdd: (options) => T.scatterAdd(x, places, x, options),
   searchsorted: (options) => T.searchsorted(line, line, options),
   cumulativeSum: (options) => T.cumulativeSum(line, options),
+  cumulativeProd: (options) => T.cumulativeProd(line, options),
   matmul: (options) => T.matmul(line, line, options),
   explainMatmul: (options) => T.explainMatmul(line, line, options),
   matmulBatch: (options) => T.matmulBatch([[line, line]], options),

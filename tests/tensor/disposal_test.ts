@@ -104,14 +104,14 @@ const position = (name: string): [string, Call[]] => {
 const CALLS: Readonly<Record<string, readonly Call[] | null>> = {
   ...Object.fromEntries(
     ("abs acos acosh asin asinh atan atanh ceil cos cosh erf exp exp2 expm1 floor gelu geluTanh " +
-      "isFinite isInfinite isNaN log log10 log1p log2 logicalNot negative positive reciprocal relu " +
-      "round rsqrt sigmoid sign signBit silu sin sinh softplus sqrt square tan tanh trunc")
+      "isFinite isInfinite isNaN isfinite isinf isnan log log10 log1p log2 logicalNot negative positive reciprocal relu " +
+      "round rsqrt sigmoid sign signBit signbit silu sin sinh softplus sqrt square tan tanh trunc")
       .split(" ").map(unary),
   ),
   ...Object.fromEntries(["bitwiseInvert"].map(unaryInteger)),
   ...Object.fromEntries(
-    ("add atan2 copySign divide equal floorDivide greater greaterEqual hypot less lessEqual " +
-      "logAddExp logicalAnd logicalOr logicalXor maximum minimum multiply nextAfter notEqual pow " +
+    ("add atan2 copySign copysign divide equal floorDivide greater greaterEqual hypot less lessEqual " +
+      "logAddExp logaddexp logicalAnd logicalOr logicalXor maximum minimum multiply nextAfter nextafter notEqual pow " +
       "remainder subtract").split(" ").map(binary),
   ),
   ...Object.fromEntries(
@@ -119,7 +119,7 @@ const CALLS: Readonly<Record<string, readonly Call[] | null>> = {
       .map(binaryInteger),
   ),
   ...Object.fromEntries(
-    "all any countNonzero max mean min prod std sum variance".split(" ").map(reduction),
+    "all any countNonzero max mean min prod std sum var variance".split(" ").map(reduction),
   ),
   ...Object.fromEntries(["argmax", "argmin"].map(position)),
   astype: [({ turned }) => module.astype(turned, "float64")],
@@ -218,10 +218,17 @@ const CALLS: Readonly<Record<string, readonly Call[] | null>> = {
   topk: [({ cube }) => module.topk(cube, 3, { axis: 1 }), ({ line }) => module.topk(line, 3)],
   searchsorted: [({ odd }) => module.searchsorted(odd, odd)],
   unique: [({ turned }) => module.unique(turned)],
+  uniqueAll: [({ turned }) => module.uniqueAll(turned)],
+  uniqueCounts: [({ turned }) => module.uniqueCounts(turned)],
+  uniqueInverse: [({ turned }) => module.uniqueInverse(turned)],
+  uniqueValues: [({ turned }) => module.uniqueValues(turned)],
   nonzero: [({ turned }) => module.nonzero(turned)],
   cumulativeSum: [
     ({ cube }) => module.cumulativeSum(cube, { axis: 1, includeInitial: true }),
     ({ line }) => module.cumulativeSum(line),
+  ],
+  cumulativeProd: [
+    ({ cube }) => module.cumulativeProd(cube, { axis: 1, includeInitial: true, dtype: "int8" }),
   ],
   matmul: [
     ({ matrix, turned }) => module.matmul(matrix, turned),

@@ -3,6 +3,7 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import {
   argsort,
+  cumulativeProd,
   cumulativeSum,
   nonzero,
   searchsorted,
@@ -47,6 +48,12 @@ const special = (shape: number[], range: number) =>
 const running = (line: readonly number[]) => {
   let sum = 0;
   return line.map((it) => sum += it);
+};
+
+/** Products that wrap as `int64`. */
+const runningProduct = (line: readonly bigint[]) => {
+  let product = 1n;
+  return line.map((it) => product = BigInt.asIntN(64, product * it));
 };
 
 for (const [form, on] of forms) {
@@ -119,6 +126,40 @@ for (const [form, on] of forms) {
     using x = many.tensor("float32", on);
     checks.push(expect(cumulativeSum(x, { axis: -1 }), alongAxis(many, 1, running)));
     await Promise.all(checks);
+  });
+
+  Deno.test(`cumulativeProd() multiplies every size, and along every axis (${form})`, async () => {
+    const checks = SIZES.map((size) => {
+      const line = Grid.mixed([size], 5).map((it) => it - 2 || -1);
+      using x = line.tensor("int32", on);
+      const products = cumulativeProd(x);
+      assertEquals(products.dtype, "int64");
+      const exact = runningProduct(line.values.map(BigInt));
+      return products.toArray().then((values) => {
+        products.dispose();
+        const wrong = exact.findIndex((it, at) => it !== values[at]);
+        assert(wrong < 0, `${size}: element ${wrong} is ${values[wrong]}, not ${exact[wrong]}`);
+      });
+    });
+    const grid = Grid.mixed([5, 4, 7], 3).map((it) => it - 2 || 0.5);
+    for (const [axis, x] of [...grid.views("float32", on)].slice(0, 3).entries()) {
+      checks.push(expect(
+        cumulativeProd(x, { axis, includeInitial: true }),
+        alongAxis(grid, axis, (line) => {
+          let product = 1;
+          return [1, ...line.map((it) => product *= it)];
+        }),
+        `axis ${axis}`,
+      ));
+    }
+    await Promise.all(checks);
+  });
+
+  Deno.test(`cumulativeSum() and cumulativeProd() convert to a type first (${form})`, async () => {
+    using x = tensor([100.9, 100.9, 2, 3], { device: on });
+    // As np.cumsum() and np.cumprod() of x.astype(np.int16).
+    await expect(cumulativeSum(x, { dtype: "int16" }), new Grid([4], [100, 200, 202, 205]));
+    await expect(cumulativeProd(x, { dtype: "int16" }), new Grid([4], [100, 10000, 20000, -5536]));
   });
 
   Deno.test(`sort() and cumulativeSum() take the element types (${form})`, async () => {
@@ -218,6 +259,7 @@ Deno.test("Sorting functions refuse bad arguments", async () => {
     [() => searchsorted(x.flatten(), x, { side: "up" as never }), "must be left or right"],
     [() => cumulativeSum(x), "options.axis must be given unless x has 1 dimension: it has 2"],
     [() => cumulativeSum(narrow), "8-bit floats"],
+    [() => cumulativeProd(x.flatten(), { dtype: "bool" }), "must be a type of numbers"],
   ];
   for (const [run, message] of cases) assertThrows(run, Error, message);
   await assertRejects(() => unique(narrow), TypeError, "8-bit floats");

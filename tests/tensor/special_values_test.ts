@@ -58,7 +58,7 @@ Deno.test("floorDivide() and remainder() of floats have the bits of NumPy's algo
   }
 });
 
-Deno.test("floorDivide(), remainder() and logAddExp() equal NumPy's for random and special floats", async () => {
+Deno.test("floorDivide(), remainder() and logaddexp() equal NumPy's for random and special floats", async () => {
   const seeded = Grid.mixed([300], 65536).values.map((it, i) =>
     fround((it - 32768) * 2 ** (i % 40 - 30))
   );
@@ -104,14 +104,14 @@ print(json.dumps(result))`;
     }
   }
   const some = [0, 1, -1, Infinity, -Infinity, NaN, 88, -1e30];
-  const sums = (await pairs(tensors.logAddExp as Binary, some, some, "float64")).flat();
+  const sums = (await pairs(tensors.logaddexp as Binary, some, some, "float64")).flat();
   wanted.logaddexp.map(toNumber).forEach((value, at) => {
     const isNear = Object.is(sums[at], value) || Math.abs(sums[at]! - value) < 1e-14;
-    assert(isNear, `logAddExp ${some[at >> 3]}, ${some[at & 7]} is ${sums[at]}, not ${value}`);
+    assert(isNear, `logaddexp ${some[at >> 3]}, ${some[at & 7]} is ${sums[at]}, not ${value}`);
   });
 });
 
-Deno.test("pow() of integers and logAddExp() of infinities have their special values", async () => {
+Deno.test("pow() of integers and logaddexp() of infinities have their special values", async () => {
   const pow = await pairs(tensors.pow as Binary, [-1, 0, 1, 2, -2], [-3, -2, -1, 0, 1, 3], "int32");
   assertEquals(pow, [
     [-1, 1, -1, 1, -1, -1],
@@ -121,7 +121,7 @@ Deno.test("pow() of integers and logAddExp() of infinities have their special va
     [0, 0, 0, 1, -2, -8],
   ]);
   const ends = [Infinity, -Infinity, NaN];
-  assertEquals(await pairs(tensors.logAddExp as Binary, ends, ends, "float64"), [
+  assertEquals(await pairs(tensors.logaddexp as Binary, ends, ends, "float64"), [
     [Infinity, Infinity, NaN],
     [Infinity, -Infinity, NaN],
     [NaN, NaN, NaN],

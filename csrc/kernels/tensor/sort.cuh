@@ -1,11 +1,12 @@
 /*
- * sort.cuh — running sums, stable sorting of rows, and search in sorted elements.
+ * sort.cuh — running sums and products, stable sorting of rows, and search in sorted elements.
  *
  * Problem: rows of any length that lie one after another in memory.
  * Mapping: a merge sort. The first pass sorts short runs by insertion. Each later pass
  * merges pairs of runs; a job writes one segment of a merged pair, and finds its begin in both runs
  * by binary search (Odeh, Green et al., "Merge Path", 2012). Sums: a job adds up a part of a row,
- * the sums of the parts are added up in the same way, and a second pass writes the elements.
+ * the sums of the parts are added up in the same way, and a second pass writes the elements. Products
+ * likewise.
  * Order: NaN is behind all numbers, also in descending order; equal elements keep their order.
  * Bytes: the rows, read and written once for each pass.
  */
@@ -14,6 +15,23 @@
 #include "kernels/tensor/map.cuh"
 
 namespace gridstride::tensor::sort {
+
+// What running sums and products do with two values, the earlier one first.
+template <typename Value>
+struct Sum {
+  static constexpr Value identity = 0;
+  static __device__ __forceinline__ Value apply(Value a, Value b) {
+    return static_cast<Value>(a + b);
+  }
+};
+
+template <typename Value>
+struct Product {
+  static constexpr Value identity = 1;
+  static __device__ __forceinline__ Value apply(Value a, Value b) {
+    return static_cast<Value>(a * b);
+  }
+};
 
 template <bool Descending, typename T>
 __device__ __forceinline__ bool precedes(T a, T b) {
@@ -117,8 +135,9 @@ __device__ __forceinline__ i64 search_sorted(const T* x, i64 n, T value) {
 
 namespace gridstride::tensor::sort {
 
-// Rows of n elements in parts. before holds the inclusive sums of the parts, if there are several.
-template <typename Value, typename T, typename Out>
+// Rows of n elements in parts. If there are several, parts gets what each adds up to in the first
+// pass, and holds the running sums of that in the last one.
+template <typename Operation, typename Value, typename T, typename Out>
 __device__ __forceinline__ void scan_rows(i64 jobs, i64 per_row, i64 per_block, i64 length, i64 n,
                                           bool is_last, const T* x, Out* out, Value* parts) {
   for_each_part(jobs, per_block, [=](i64 job) {
@@ -126,9 +145,9 @@ __device__ __forceinline__ void scan_rows(i64 jobs, i64 per_row, i64 per_block, 
     const i64 part = job - row * per_row;
     const i64 begin = part * length;
     const i64 count = n - begin < length ? n - begin : length;
-    const Value before = is_last && part > 0 ? parts[job - 1] : static_cast<Value>(0);
+    const Value before = is_last && part > 0 ? parts[job - 1] : Operation::identity;
     const i64 origin = row * n + begin;
-    scan_part<Value>(count, x + origin, before, is_last ? out + origin : nullptr, parts + job);
+    scan_part<Operation>(count, x + origin, before, is_last ? out + origin : nullptr, parts + job);
   });
 }
 

@@ -1,5 +1,5 @@
 /*
- * sort_loops.cuh — running sums as loops: one thread adds up the parts of a block.
+ * sort_loops.cuh — running sums and products as loops: one thread has the parts of a block.
  */
 #pragma once
 
@@ -8,19 +8,20 @@
 
 namespace gridstride::tensor::sort {
 
-// Sums of the first elements of a part of a row. Without out, only the sum of all is stored.
-template <typename Value, typename T, typename Out>
+// Sums, or products, of the first elements of a part of a row. Without out, only that of all is
+// stored.
+template <typename Operation, typename Value, typename T, typename Out>
 __device__ __forceinline__ void scan_part(i64 count, const T* x, Value before, Out* out,
                                           Value* total) {
-  Value sum = 0;
+  Value sum = Operation::identity;
   if (out == nullptr) {
-    for (i64 i = 0; i < count; ++i) sum += static_cast<Value>(load(x[i]));
+    for (i64 i = 0; i < count; ++i) sum = Operation::apply(sum, static_cast<Value>(load(x[i])));
     *total = sum;
     return;
   }
   for (i64 i = 0; i < count; ++i) {
-    sum += static_cast<Value>(load(x[i]));
-    out[i] = store<Out>(static_cast<Value>(before + sum));
+    sum = Operation::apply(sum, static_cast<Value>(load(x[i])));
+    out[i] = store<Out>(Operation::apply(before, sum));
   }
 }
 

@@ -26,15 +26,7 @@ import {
   rmsNorm,
   rmsNormBackward,
 } from "../../tensor/normalization.ts";
-import {
-  argsort,
-  cumulativeSum,
-  nonzero,
-  searchsorted,
-  sort,
-  topk,
-  unique,
-} from "../../tensor/sorting.ts";
+import { argsort, cumulativeSum, nonzero, searchsorted, sort, topk } from "../../tensor/sorting.ts";
 import {
   crossEntropy,
   crossEntropyBackward,
@@ -43,6 +35,7 @@ import {
   softmax,
   softmaxBackward,
 } from "../../tensor/softmax.ts";
+import { uniqueValues } from "../../tensor/statistics/unique.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Device } from "../device.ts";
 
@@ -192,7 +185,10 @@ export const MATRIX_OPERATIONS: Readonly<Record<string, MatrixOperation>> = {
     (x) => searchsorted(sort(x.at(0)), x.at(1)),
     ([first, second]) => [second!.map((value) => first!.filter((it) => it < value).length)],
   ),
-  unique: ordered((x) => unique(x), (x) => [[...new Set(x.flat())].sort((a, b) => a - b)]),
+  uniqueValues: ordered(
+    (x) => uniqueValues(x),
+    (x) => [[...new Set(x.flat())].sort((a, b) => a - b)],
+  ),
   nonzero: exact(
     async (x) => (await nonzero(tril(x)))[1]!,
     (x) => x.map((row, k) => [...row.keys()].filter((at) => at <= k && row[at] !== 0)),

@@ -95,10 +95,10 @@ export const UNARY: Readonly<Record<string, NumericReference<Reference>>> = {
   silu: [(x) => x / (1 + Math.exp(-x)), 12, hasExponential],
   sigmoid: [(x) => 1 / (1 + Math.exp(-x)), 12, hasExponential],
   softplus: [(x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x))), 12],
-  isNaN: [(x) => Number(Number.isNaN(x)), 0],
-  isFinite: [(x) => Number(Number.isFinite(x)), 0],
-  isInfinite: [(x) => Number(Math.abs(x) === Infinity), 0],
-  signBit: [(x) => Number(x < 0 || Object.is(x, -0)), 0],
+  isnan: [(x) => Number(Number.isNaN(x)), 0],
+  isfinite: [(x) => Number(Number.isFinite(x)), 0],
+  isinf: [(x) => Number(Math.abs(x) === Infinity), 0],
+  signbit: [(x) => Number(x < 0 || Object.is(x, -0)), 0],
   logicalNot: [(x) => Number(x === 0), 0],
 };
 
@@ -119,7 +119,7 @@ export const BINARY: Readonly<Record<string, readonly [Reference, number]>> = {
   minimum: [(x, y) => Math.min(x, y), 0],
   atan2: [Math.atan2, 6],
   hypot: [(x, y) => Math.hypot(x, y), 2],
-  copySign: [(x, y) => Math.abs(x) * (y < 0 || Object.is(y, -0) ? -1 : 1), 0],
+  copysign: [(x, y) => Math.abs(x) * (y < 0 || Object.is(y, -0) ? -1 : 1), 0],
   equal: [(x, y) => Number(x === y), 0],
   notEqual: [(x, y) => Number(x !== y), 0],
   less: [(x, y) => Number(x < y), 0],
@@ -134,9 +134,9 @@ export const BINARY: Readonly<Record<string, readonly [Reference, number]>> = {
 /** Functions that are compared with moderate numbers only. */
 export const FURTHER: Readonly<Record<string, NumericReference>> = {
   positive: [(x) => x, 0],
-  logAddExp: [(x, y) => Math.max(x, y) + Math.log1p(Math.exp(-Math.abs(x - y))), 12, (x) => x >= 0],
+  logaddexp: [(x, y) => Math.max(x, y) + Math.log1p(Math.exp(-Math.abs(x - y))), 12, (x) => x >= 0],
   // Below a power of 2 the distance is half.
-  nextAfter: [
+  nextafter: [
     (x, y, dtype) => rounded(dtype, x + Math.sign(y - x) * 0.6 * lastPlace(dtype, x)),
     0,
   ],

@@ -367,19 +367,19 @@ export function minimum<D extends DType, Y extends Operand>(
  *
  * @example
  * ```ts
- * import { copySign, tensor } from "@gridstride/cuda/tensor";
+ * import { copysign, tensor } from "@gridstride/cuda/tensor";
  *
- * using y = copySign(tensor([1, 2]), tensor([-5, 5]));
+ * using y = copysign(tensor([1, 2]), tensor([-5, 5]));
  * console.log(await y.toNested()); // [ -1, 2 ]
  * ```
  * @category Elementwise operations
  */
-export function copySign<D extends DType, Y extends Operand>(
+export function copysign<D extends DType, Y extends Operand>(
   x: Tensor<D>,
   y: Y,
   options: ElementwiseOptions<FloatResult<Promote<D, TypeOf<Y, D>>>> = {},
 ): Tensor<FloatResult<Promote<D, TypeOf<Y, D>>>> {
-  return applyOperation("copySign", [x, y], options);
+  return applyOperation("copysign", [x, y], options);
 }
 
 /**
@@ -395,17 +395,17 @@ export function copySign<D extends DType, Y extends Operand>(
  *
  * @example
  * ```ts
- * import { nextAfter, tensor } from "@gridstride/cuda/tensor";
+ * import { nextafter, tensor } from "@gridstride/cuda/tensor";
  *
- * using y = nextAfter(tensor([1], { dtype: "float16" }), 2);
+ * using y = nextafter(tensor([1], { dtype: "float16" }), 2);
  * console.log(await y.toNested()); // [ 1.0009765625 ]
  * ```
  * @category Elementwise operations
  */
-export function nextAfter<D extends DType, Y extends Operand>(
+export function nextafter<D extends DType, Y extends Operand>(
   x: Tensor<D>,
   y: Y,
   options: ElementwiseOptions<FloatResult<Promote<D, TypeOf<Y, D>>>> = {},
 ): Tensor<FloatResult<Promote<D, TypeOf<Y, D>>>> {
-  return applyOperation("nextAfter", [x, y], options);
+  return applyOperation("nextafter", [x, y], options);
 }

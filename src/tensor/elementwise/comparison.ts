@@ -286,18 +286,18 @@ export function logicalNot<D extends DType>(
  *
  * @example
  * ```ts
- * import { isNaN, tensor } from "@gridstride/cuda/tensor";
+ * import { isnan, tensor } from "@gridstride/cuda/tensor";
  *
- * using y = isNaN(tensor([1, NaN]));
+ * using y = isnan(tensor([1, NaN]));
  * console.log(await y.toNested()); // [ false, true ]
  * ```
  * @category Elementwise operations
  */
-export function isNaN<D extends DType>(
+export function isnan<D extends DType>(
   x: Tensor<D>,
   options: ElementwiseOptions<"bool"> = {},
 ): Tensor<"bool"> {
-  return applyOperation("isNaN", [x], options);
+  return applyOperation("isnan", [x], options);
 }
 
 /**
@@ -310,18 +310,18 @@ export function isNaN<D extends DType>(
  *
  * @example
  * ```ts
- * import { isFinite, tensor } from "@gridstride/cuda/tensor";
+ * import { isfinite, tensor } from "@gridstride/cuda/tensor";
  *
- * using y = isFinite(tensor([1, -Infinity]));
+ * using y = isfinite(tensor([1, -Infinity]));
  * console.log(await y.toNested()); // [ true, false ]
  * ```
  * @category Elementwise operations
  */
-export function isFinite<D extends DType>(
+export function isfinite<D extends DType>(
   x: Tensor<D>,
   options: ElementwiseOptions<"bool"> = {},
 ): Tensor<"bool"> {
-  return applyOperation("isFinite", [x], options);
+  return applyOperation("isfinite", [x], options);
 }
 
 /**
@@ -334,18 +334,18 @@ export function isFinite<D extends DType>(
  *
  * @example
  * ```ts
- * import { isInfinite, tensor } from "@gridstride/cuda/tensor";
+ * import { isinf, tensor } from "@gridstride/cuda/tensor";
  *
- * using y = isInfinite(tensor([1, -Infinity]));
+ * using y = isinf(tensor([1, -Infinity]));
  * console.log(await y.toNested()); // [ false, true ]
  * ```
  * @category Elementwise operations
  */
-export function isInfinite<D extends DType>(
+export function isinf<D extends DType>(
   x: Tensor<D>,
   options: ElementwiseOptions<"bool"> = {},
 ): Tensor<"bool"> {
-  return applyOperation("isInfinite", [x], options);
+  return applyOperation("isinf", [x], options);
 }
 
 /**
@@ -358,16 +358,16 @@ export function isInfinite<D extends DType>(
  *
  * @example
  * ```ts
- * import { signBit, tensor } from "@gridstride/cuda/tensor";
+ * import { signbit, tensor } from "@gridstride/cuda/tensor";
  *
- * using y = signBit(tensor([-0, 2]));
+ * using y = signbit(tensor([-0, 2]));
  * console.log(await y.toNested()); // [ true, false ]
  * ```
  * @category Elementwise operations
  */
-export function signBit<D extends DType>(
+export function signbit<D extends DType>(
   x: Tensor<D>,
   options: ElementwiseOptions<"bool"> = {},
 ): Tensor<"bool"> {
-  return applyOperation("signBit", [x], options);
+  return applyOperation("signbit", [x], options);
 }

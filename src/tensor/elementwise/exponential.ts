@@ -319,17 +319,17 @@ export function log1p<D extends DType>(
  *
  * @example
  * ```ts
- * import { logAddExp, tensor } from "@gridstride/cuda/tensor";
+ * import { logaddexp, tensor } from "@gridstride/cuda/tensor";
  *
- * using y = logAddExp(tensor([1000]), 1000);
+ * using y = logaddexp(tensor([1000]), 1000);
  * console.log(await y.toNested()); // [ 1000.693 ]
  * ```
  * @category Elementwise operations
  */
-export function logAddExp<D extends DType, Y extends Operand>(
+export function logaddexp<D extends DType, Y extends Operand>(
   x: Tensor<D>,
   y: Y,
   options: ElementwiseOptions<FloatResult<Promote<D, TypeOf<Y, D>>>> = {},
 ): Tensor<FloatResult<Promote<D, TypeOf<Y, D>>>> {
-  return applyOperation("logAddExp", [x, y], options);
+  return applyOperation("logaddexp", [x, y], options);
 }

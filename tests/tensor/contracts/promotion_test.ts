@@ -151,7 +151,7 @@ const FLOAT_FUNCTIONS = [
   ...["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh"],
   ...["atanh", "erf", "gelu", "geluTanh", "silu", "sigmoid", "softplus"],
 ];
-const FLOAT_PAIRS = ["atan2", "hypot", "copySign", "nextAfter", "logAddExp"];
+const FLOAT_PAIRS = ["atan2", "hypot", "copysign", "nextafter", "logaddexp"];
 
 type Call = (...operands: Tensor[]) => Tensor;
 const call = (name: string) => (tensors as unknown as Record<string, Call>)[name]!;

@@ -178,6 +178,7 @@ function* sorts(stage: Stage) {
     yield Object.values(t.topk(stage.zeros(dtype, [2, 5000]), 3));
     yield t.cumulativeSum(stage.zeros(dtype, [3, 50_000]), { axis: 1, includeInitial: true });
     yield t.cumulativeSum(stage.zeros(dtype, MATRIX), { axis: 0 });
+    yield t.cumulativeProd(stage.zeros(dtype, [3, 50_000]), { axis: 1, includeInitial: true });
     const sorted = stage.zeros(dtype, [40]) as Tensor;
     yield t.searchsorted(sorted, stage.zeros("float32", MATRIX) as Tensor, { side: "right" });
   }
@@ -454,6 +455,7 @@ export const CALLS: Readonly<Record<string, Calls>> = {
   crossEntropy: losses,
   layerNorm: normalisations,
   sort: sorts,
+  cumulativeProd: sorts,
   take: indexing,
   concat: manipulations,
   uniform: randoms,
@@ -501,6 +503,15 @@ export const WITHOUT_KERNELS: Readonly<Record<string, string>> = {
     "canCast finfo iinfo isdtype resultType".split(" ").map((name) => [name, "JavaScript"]),
   ),
   diff: "subtract()",
+  ...Object.fromEntries(
+    "unique uniqueAll uniqueCounts uniqueInverse".split(" ").map((
+      name,
+    ) => [name, "uniqueValues()"]),
+  ),
+  ...Object.fromEntries(
+    "copySign isFinite isInfinite isNaN logAddExp nextAfter signBit var".split(" ")
+      .map((name) => [name, "another name"]),
+  ),
   outer: "multiply()",
   tensordot: "matmul()",
   vecdot: "matmul()",

@@ -115,9 +115,9 @@ export type OperationName =
   | "minimum"
   | "atan2"
   | "hypot"
-  | "copySign"
-  | "nextAfter"
-  | "logAddExp"
+  | "copysign"
+  | "nextafter"
+  | "logaddexp"
   | "negative"
   | "positive"
   | "abs"
@@ -167,10 +167,10 @@ export type OperationName =
   | "logicalOr"
   | "logicalXor"
   | "logicalNot"
-  | "isNaN"
-  | "isFinite"
-  | "isInfinite"
-  | "signBit"
+  | "isnan"
+  | "isfinite"
+  | "isinf"
+  | "signbit"
   | "bitwiseAnd"
   | "bitwiseOr"
   | "bitwiseXor"
@@ -191,13 +191,13 @@ export const OPERATIONS: Readonly<Record<OperationName, ElementwiseOperation>> =
   minimum: operation("any", "promoted", formula("x < y || x != x ? x : y")),
   atan2: float(math("atan2")),
   hypot: float(math("hypot")),
-  copySign: float(math("copysign")),
-  nextAfter: float((operands, dtype) =>
+  copysign: float(math("copysign")),
+  nextafter: float((operands, dtype) =>
     bytesPerElement(dtype) === 2
       ? `next_after<${cTypeOf(dtype)}>(${operands})`
       : math("nextafter")(operands, dtype)
   ),
-  logAddExp: float(
+  logaddexp: float(
     formula("x == y ? x + {0.6931471805599453} : #fmax(x, y) + #log1p(#exp(-#fabs(x - y)))"),
   ),
 
@@ -260,10 +260,10 @@ export const OPERATIONS: Readonly<Record<OperationName, ElementwiseOperation>> =
   logicalOr: comparison("(x != 0) || (y != 0)"),
   logicalXor: comparison("(x != 0) != (y != 0)"),
   logicalNot: comparison("x == 0"),
-  isNaN: operation("numeric", "bool", formula("x != x")),
-  isFinite: operation("numeric", "bool", formula("x - x == 0")),
-  isInfinite: operation("numeric", "bool", formula("x == x && x - x != 0")),
-  signBit: operation("numeric", "bool", byKind(formula("#copysign({1}, x) < 0"), formula("x < 0"))),
+  isnan: operation("numeric", "bool", formula("x != x")),
+  isfinite: operation("numeric", "bool", formula("x - x == 0")),
+  isinf: operation("numeric", "bool", formula("x == x && x - x != 0")),
+  signbit: operation("numeric", "bool", byKind(formula("#copysign({1}, x) < 0"), formula("x < 0"))),
 
   bitwiseAnd: bits("x & y"),
   bitwiseOr: bits("x | y"),
