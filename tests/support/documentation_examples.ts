@@ -20,7 +20,7 @@ function examplesOf(path: string): Example[] {
       place: `${path}:${text.slice(0, index).split("\n").length}`,
       source: star === undefined ? body! : body!.replace(/^ *\* ?/gm, ""),
     }))
-    .filter(({ source }) => /"@gridstride\/cuda(?:\/analysis|\/memory|\/tensor)?"/.test(source));
+    .filter(({ source }) => /"@gridstride\/cuda(?:\/\w+)?"/.test(source));
 }
 
 function sourceFiles(directory: string): string[] {
@@ -31,7 +31,14 @@ function sourceFiles(directory: string): string[] {
   });
 }
 
-/** The examples of README and of the sources. */
+/** README and the pages of `docs/`. */
+export function documentPaths(): string[] {
+  const pages = [...Deno.readDirSync(repositoryPath("docs"))].map(({ name }) => name)
+    .filter((name) => name.endsWith(".md"));
+  return ["README.md", ...pages.sort().map((name) => `docs/${name}`)];
+}
+
+/** The examples of the documents and of the sources. */
 export function documentationExamples(): Example[] {
-  return ["README.md", ...sourceFiles("src")].flatMap(examplesOf);
+  return [...documentPaths(), ...sourceFiles("src")].flatMap(examplesOf);
 }
