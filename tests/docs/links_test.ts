@@ -1,7 +1,7 @@
-// Links between the documents, and the size of the README.
+// Links between the documents, the size of the README, and the tables that compare names.
 
 import { assert, assertEquals } from "@std/assert";
-import { documentPaths } from "../support/documentation_examples.ts";
+import { comparedCode, COMPARISONS, documentPaths } from "../support/documentation_examples.ts";
 import { repositoryPath } from "../support/subprocess.ts";
 
 const MAX_README_WORDS = 1500;
@@ -69,4 +69,11 @@ Deno.test("README links to every page of docs/", () => {
 Deno.test(`README has at most ${MAX_README_WORDS} words`, () => {
   const words = textOf("README.md").split(/\s+/).filter((word) => /\w/.test(word)).length;
   assert(words <= MAX_README_WORDS, `it has ${words}`);
+});
+
+Deno.test("comparedCode() reads the last column of tables headed Gridstride", () => {
+  const text = "| NumPy | Gridstride |\n| --- | --- |\n| `a \\| b` | `f(x)`, `x \\| y` |\n\n" +
+    "| a | b |\n| --- | --- |\n| `c` | `d` |\n";
+  assertEquals(comparedCode(text), ["f(x)", "x \\| y"]);
+  for (const path of COMPARISONS) assert(comparedCode(textOf(path)).length > 50, path);
 });
