@@ -16,6 +16,10 @@ const { exports }: Configuration = JSON.parse(
 );
 const entries = Object.values(exports);
 
+/** The pages of the documentation. */
+const pages = [...Deno.readDirSync(new URL("docs/", ROOT))].map(({ name }) => `docs/${name}`)
+  .filter((path) => path.endsWith(".md")).sort();
+
 /**
  * Steps that read the sources, from the fastest to the slowest. The types of the examples in the
  * documentation are for `tests/docs/`: `deno check --doc` adds an import of all that a module
@@ -26,7 +30,7 @@ const STATIC_STEPS: readonly (readonly [string, readonly string[]])[] = [
   ["format", ["deno", "fmt", "--check", ".", ".ci/", ".github/"]],
   ["lint", ["deno", "lint", ".", ".ci/"]],
   ["types", ["deno", "check", ".", ".ci/"]],
-  ["types of examples in documents", ["deno", "check", "--doc-only", "README.md"]],
+  ["types of examples in documents", ["deno", "check", "--doc-only", "README.md", ...pages]],
   ["documentation", ["deno", "doc", "--lint", ...entries]],
 ];
 

@@ -1,4 +1,4 @@
-// The commands of the README.
+// The commands of docs/command_line.md.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { isCudaCompilerMissing, runInProcess } from "../cli/in_process.ts";
@@ -6,19 +6,19 @@ import { device } from "../support/device.ts";
 import { repositoryPath } from "../support/subprocess.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
 
-const README = Deno.readTextFileSync(repositoryPath("README.md"));
+const PAGE = Deno.readTextFileSync(repositoryPath("docs/command_line.md"));
 
 /** The words of a command: quoted texts are one word. */
 function wordsOf(line: string): string[] {
   return (line.match(/"[^"]*"|\S+/g) ?? []).map((word) => word.replaceAll('"', ""));
 }
 
-Deno.test("The commands of the README run as shown", async () => {
+Deno.test("The commands of docs/command_line.md run as shown", async () => {
   using folder = new TemporaryDirectory();
-  const [, source] = /cat > saxpy\.cu <<'end'\n([^]*?)\nend\n/.exec(README)!;
+  const [, source] = /cat > saxpy\.cu <<'end'\n([^]*?)\nend\n/.exec(PAGE)!;
   const saxpy = folder.file(new TextEncoder().encode(source), "saxpy.cu");
   const needsNvrtc = await isCudaCompilerMissing() ? /--arch|^occupancy/ : /^$/;
-  const blocks = [...README.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, text]) => text!).join("");
+  const blocks = [...PAGE.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, text]) => text!).join("");
   const commands = [...blocks.replaceAll("\\\n", " ").matchAll(/^gridstride (.*?)(?: {2,}#.*)?$/gm)]
     .map(([, words]) => words!.replace(/ +#.*/, ""))
     .filter((words) => !/FILE|@x\.npy/.test(words) && !needsNvrtc.test(words));
@@ -29,7 +29,7 @@ Deno.test("The commands of the README run as shown", async () => {
     const chosen = /^(?:run|tune) /.test(command) ? ["--device", device.label] : [];
     const { code, stdout, stderr } = await runInProcess([...words, ...chosen]);
     assertEquals(code, 0, `${command}: ${stderr}`);
-    const [, printed] = new RegExp(`${command.slice(0, 40)}.*# y: (.*)`).exec(README) ?? [];
+    const [, printed] = new RegExp(`${command.slice(0, 40)}.*# y: (.*)`).exec(PAGE) ?? [];
     if (printed !== undefined) assertStringIncludes(stdout, printed);
   }
   const drawn = Deno.readTextFileSync(`${folder.path}/stride.svg`);

@@ -3,10 +3,9 @@
 import { assert, assertEquals } from "@std/assert";
 import { filesBelow, textOf } from "./repository.ts";
 
-/** The variables in the README's table. */
+/** The variables in the table of the documentation. */
 function documentedVariables(): string[] {
-  const section = /^## Environment\n([\s\S]*?)(?=^## )/m.exec(textOf("README.md"))?.[1] ?? "";
-  const cells = section.split("\n").map((line) => line.split("|")[1] ?? "");
+  const cells = textOf("docs/environment.md").split("\n").map((line) => line.split("|")[1] ?? "");
   return cells.flatMap((cell) => [...cell.matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name]) => name!));
 }
 
@@ -15,14 +14,14 @@ const sources = ["build.ts", ...filesBelow("src/"), ...filesBelow("csrc/")]
   // Comments do not read anything.
   .map((file) => textOf(file).replace(/^\s*(?:\*|\/\/|\/\*).*$/gm, ""));
 
-Deno.test("Every environment variable of the README is read by a source", () => {
+Deno.test("Every environment variable of the documentation is read by a source", () => {
   const names = documentedVariables();
   assert(names.length >= 10, `there are only ${names.length} in the table`);
   const unread = names.filter((name) => !sources.some((text) => text.includes(`"${name}"`)));
   assertEquals(unread, []);
 });
 
-Deno.test("Every GRIDSTRIDE variable of a source is in the README", () => {
+Deno.test("Every GRIDSTRIDE variable of a source is documented", () => {
   const names = new Set(
     sources.flatMap((text) => text.match(/(?<=")GRIDSTRIDE_[A-Z_]+(?=")/g) ?? []),
   );

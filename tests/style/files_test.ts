@@ -107,6 +107,7 @@ Deno.test("The top level contains only the fixed set", () => {
     "tests",
     "bench",
     "examples",
+    "docs",
     "README.md",
     "LICENSE",
     "CONTRIBUTING.md",

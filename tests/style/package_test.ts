@@ -131,6 +131,7 @@ Deno.test("The published files are the package and its sources", async () => {
   const wrong = files.filter((file) =>
     !documents.includes(file) &&
     !/^(?:mod|build)\.ts$|^src\/.*\.ts$|^src\/.*_schema\.json$/.test(file) &&
+    !/^docs\/\w+\.md$/.test(file) &&
     !/^csrc\/.*\.(?:cu|cuh|cpp|h|map|md)$/.test(file) &&
     // C++'s own headers have no ending.
     !/^csrc\/host\/include\/[a-z]+$/.test(file)

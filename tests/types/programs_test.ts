@@ -2,7 +2,11 @@
 // cause, and right ones that it must accept: all in one run of `deno check`.
 
 import { assert, assertEquals } from "@std/assert";
-import { documentationExamples } from "../support/documentation_examples.ts";
+import {
+  comparisonProgram,
+  COMPARISONS,
+  documentationExamples,
+} from "../support/documentation_examples.ts";
 import { typeErrors } from "../support/subprocess.ts";
 
 const PREAMBLE = `
@@ -171,11 +175,12 @@ async function complaints(
   };
 }
 
-Deno.test("deno check refuses each wrong program at its line, and accepts the right ones and all examples of the documentation", async () => {
+Deno.test("deno check refuses each wrong program at its line, and accepts the right ones and all code of the documentation", async () => {
   assert(WRONG.length >= 40);
   const examples = documentationExamples();
   const sources = new Map(examples.map(({ place, source }) => [place, source]));
   assertEquals(sources.size, examples.length);
+  for (const path of COMPARISONS) sources.set(path, comparisonProgram(path));
   const statements = [...WRONG.map(([statement]) => statement), ...RIGHT];
   const { found, ofExamples } = await complaints(statements, sources);
   assertEquals(ofExamples, []);
