@@ -84,17 +84,21 @@ export interface Expression {
   readonly build: (nodes: readonly ExpressionNode[]) => ExpressionNode;
 }
 
-/** Options of operations that can write to a tensor of the caller. */
-export interface OutOptions extends TensorOptions {
-  readonly out?: Tensor;
+/**
+ * Options of elementwise operations.
+ * @category Tensors
+ */
+export interface ElementwiseOptions<D extends DType> extends TensorOptions {
+  /** A tensor that takes the result, of its shape and element type. It may be an operand. */
+  readonly out?: Tensor<D>;
 }
 
 /** Runs an elementwise operation, or adds it to the expression that `fuse()` builds. */
-export function applyOperation(
+export function applyOperation<D extends DType>(
   name: OperationName,
   operands: readonly Operand[],
-  options: OutOptions = {},
-): Tensor {
+  options: ElementwiseOptions<D> = {},
+): Tensor<D> {
   const common = commonType(name, operands);
   const { computed, result } = operationTypes(name, common);
   return applyExpression({
@@ -104,11 +108,14 @@ export function applyOperation(
     scalarTypes: operands.map(() => computed),
     dtype: result,
     build: (nodes) => operationNode(name, nodes, common),
-  }, options);
+  }, options as object) as Tensor as Tensor<D>;
 }
 
 /** Runs an expression, or adds it to the one that `fuse()` builds. */
-export function applyExpression(expression: Expression, options: OutOptions = {}): Tensor {
+export function applyExpression(
+  expression: Expression,
+  options: ElementwiseOptions<DType> = {},
+): Tensor {
   const { action, operands, scalarTypes, dtype, build } = expression;
   requireOptions(options, ["stream", "out"], action);
   const tensors: Tensor[] = [];
@@ -413,7 +420,7 @@ function launchSize(
 }
 
 /** Runs one kernel over the elements of a result, which is new unless `out` is given. */
-export function runMap(call: MapCall, options: OutOptions = {}): Tensor {
+export function runMap(call: MapCall, options: ElementwiseOptions<DType> = {}): Tensor {
   const { action, tensors, scalars = [], shape, dtype } = call;
   const { out } = options;
   const named = out === undefined ? [] : [requireTensor(out, "options.out", action)];
@@ -516,7 +523,11 @@ export function dense(tensor: Tensor, options: TensorOptions = {}): Tensor {
 }
 
 /** A dense tensor with the same elements, converted to an element type. */
-export function copyOf(tensor: Tensor, dtype: DType, options: OutOptions = {}): Tensor {
+export function copyOf(
+  tensor: Tensor,
+  dtype: DType,
+  options: ElementwiseOptions<DType> = {},
+): Tensor {
   return applyExpression({
     action: "astype",
     key: `cast ${dtype}`,

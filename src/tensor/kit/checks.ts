@@ -13,8 +13,17 @@ import { extentOf, type Layout, type Shape, shapeText } from "./layout.ts";
 import { promote } from "./promotion.ts";
 import { storageOf, Tensor } from "../tensor.ts";
 
-/** A tensor, or a number that takes the element type of the tensors. */
+/**
+ * A tensor, or a number that takes the element type of the tensors.
+ * @category Tensors
+ */
 export type Operand = Tensor | number | bigint | boolean;
+
+/**
+ * The element type of an operand: a number takes the type of the other operand.
+ * @category Tensors
+ */
+export type TypeOf<Y, D extends DType> = Y extends Tensor<infer E> ? E : D;
 
 /**
  * Options of operations on tensors.

@@ -73,6 +73,12 @@ export type FloatResult<D extends DType> = D extends "bool" | "int8" | "uint8" ?
   : D;
 
 /**
+ * The element type of a quotient: integers are divided as `float64`.
+ * @category Tensors
+ */
+export type DivideResult<D extends DType> = FloatResult<D> extends D ? D : "float64";
+
+/**
  * The element type of sums: integers are added up as 64-bit integers.
  * @category Tensors
  */
