@@ -18,14 +18,17 @@ import { dense } from "./elementwise_kernel.ts";
 import * as elementwise from "./elementwise.ts";
 import { matmul } from "./matmul/matmul.ts";
 import * as reductions from "./reductions.ts";
+import { selectElements } from "./selection/select.ts";
+import { setElements } from "./selection/set.ts";
 import { provideOperations } from "./tensor_methods.ts";
 
-provideOperations({ ...elementwise, ...reductions, dense, matmul });
+provideOperations({ ...elementwise, ...reductions, dense, matmul, selectElements, setElements });
 
 export { type ElementValue, type Nested, Tensor } from "./tensor.ts";
 export { TensorMethods } from "./tensor_methods.ts";
 export type { Operand, TensorOptions } from "./kit/checks.ts";
 export type { Shape, Slice } from "./kit/layout.ts";
+export type { Selector } from "./selection/selection.ts";
 export type { Absorbed, FirstAbove, FloatResult, Promote, SumResult } from "./kit/promotion.ts";
 export {
   arange,

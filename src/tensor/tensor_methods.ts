@@ -12,12 +12,16 @@ import type { Operand } from "./kit/checks.ts";
 import type { FloatResult, Promote, SumResult } from "./kit/promotion.ts";
 import type { matmul, MatmulOptions } from "./matmul/matmul.ts";
 import type * as reductions from "./reductions.ts";
+import type { selectElements } from "./selection/select.ts";
+import type { setElements } from "./selection/set.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** The functions behind the methods. */
 export type TensorOperations = typeof elementwise & typeof reductions & {
   readonly dense: typeof dense;
   readonly matmul: typeof matmul;
+  readonly selectElements: typeof selectElements;
+  readonly setElements: typeof setElements;
 };
 
 /** The functions behind the methods. They import tensors, so tensors import their types only. */
