@@ -67,10 +67,12 @@ interface Gather {
   readonly shape: Shape;
   /** The strides of `x`, with 0 along the positions' axes, and of the positions. */
   readonly strides: readonly (readonly number[])[];
+  /** The error for a position out of range. */
+  readonly error?: ((value: bigint) => Error) | undefined;
 }
 
 function gather(
-  { action, x, axis, indices, shape, strides }: Gather,
+  { action, x, axis, indices, shape, strides, error }: Gather,
   options: TensorOptions,
 ): Tensor {
   const context = commonContext(action, [x, indices]);
@@ -105,7 +107,7 @@ function gather(
       "                        index::Positions{extent, faults, operation});",
     ].join("\n"),
     size: result.size,
-    error: positionError(action, extent),
+    error: error ?? positionError(action, extent),
   }, stream);
   return scope.keep(result);
 }
@@ -136,24 +138,26 @@ export function take<D extends DType>(
   return taken("take", requireStored(x, "x", "take"), indices, axis, rest) as Tensor as Tensor<D>;
 }
 
-function taken(
+/** {@linkcode take} for an action, with the error of that action for a position out of range. */
+export function taken(
   action: string,
   x: Tensor,
   indices: unknown,
   axis: number | undefined,
   options: TensorOptions,
+  error?: (value: bigint) => Error,
 ): Tensor {
   const positions = requireIndices(indices, action);
   if (axis === undefined && x.rank !== 1) {
     using flat = x.flatten();
-    return taken(action, flat, indices, 0, options);
+    return taken(action, flat, indices, 0, options, error);
   }
   const at = requireAxis(axis === undefined ? 0 : axis, x.rank, action);
   const shape = x.shape.toSpliced(at, 1, ...positions.shape);
   const own = x.strides.toSpliced(at, 1, ...positions.shape.map(() => 0));
   const places = shape.map((_, k) => positions.strides[k - at] ?? 0);
   return gather(
-    { action, x, axis: at, indices: positions, shape, strides: [own, places] },
+    { action, x, axis: at, indices: positions, shape, strides: [own, places], error },
     options,
   );
 }

@@ -21,6 +21,8 @@ import { matmul } from "./matmul/matmul.ts";
 import * as reductions from "./reductions.ts";
 import { logSoftmax, softmax } from "./softmax.ts";
 import { argsort, cumulativeSum, sort } from "./sorting.ts";
+import { selectElements } from "./selection/select.ts";
+import { setElements } from "./selection/set.ts";
 import { provideOperations } from "./tensor_methods.ts";
 
 provideOperations({
@@ -31,6 +33,8 @@ provideOperations({
   dense,
   logSoftmax,
   matmul,
+  selectElements,
+  setElements,
   softmax,
   sort,
   take,
@@ -41,6 +45,7 @@ export type { TensorMethods } from "./tensor_methods.ts";
 export type { Operand, TensorOptions } from "./kit/checks.ts";
 export type { TensorDevice } from "./kit/placement.ts";
 export type { Shape, Slice } from "./kit/layout.ts";
+export type { Selector } from "./selection/selection.ts";
 export type { Absorbed, FirstAbove, FloatResult, Promote, SumResult } from "./kit/promotion.ts";
 export {
   arange,

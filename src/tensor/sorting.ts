@@ -266,7 +266,11 @@ export function searchsorted(
 }
 
 /** The positions of true elements of one dimension. */
-export async function positionsOf(flags: Tensor, options: TensorOptions): Promise<Tensor<"int64">> {
+export async function positionsOfTrue(
+  flags: Tensor,
+  options: TensorOptions,
+): Promise<Tensor<"int64">> {
+  if (flags.size === 0) return zeros([0], { ...options, device: flags, dtype: "int64" });
   using counts = cumulativeSum(flags, options) as Tensor as Tensor<"int64">;
   using last = counts.slice([-1]);
   const count = Number(await last.item());
@@ -291,9 +295,7 @@ export async function nonzero(
   if (rank === 0) throw new RangeError("Cannot nonzero as x must have dimensions: it has none");
   using flags = copyOf(x, "bool", options);
   using flat = flags.flatten();
-  using places = flat.size === 0
-    ? zeros([0], { ...options, device: x, dtype: "int64" })
-    : await positionsOf(flat, options);
+  using places = await positionsOfTrue(flat, options);
   const strides = denseStrides(shape);
   using scope = new TensorScope();
   return scope.keep(shape.map((extent, axis) => {

@@ -12,7 +12,7 @@ import type { DeviceBuffer } from "../memory/device_buffer.ts";
 import type { DType, TypedArrayOf } from "../memory/dtype.ts";
 import { widenToFloat32 } from "../memory/element_bits.ts";
 import { isCapturing } from "../stream/running_captures.ts";
-import type { TensorOptions } from "./kit/checks.ts";
+import type { Operand, TensorOptions } from "./kit/checks.ts";
 import { arrayText } from "./kit/array_text.ts";
 import type { ExpressionNode } from "./kit/expression/node.ts";
 import type { Tracer } from "./fusion.ts";
@@ -33,10 +33,12 @@ import {
   shapeText,
   sizeOf,
   type Slice,
-  sliceAxis,
+  sliceLayout,
 } from "./kit/layout.ts";
 import { contextOfDevice, copiedTo, type TensorDevice } from "./kit/placement.ts";
+import type { Absorbed } from "./kit/promotion.ts";
 import { addToScope } from "./scope.ts";
+import type { Selector } from "./selection/selection.ts";
 import { operations, TensorMethods } from "./tensor_methods.ts";
 import type { TensorStorage } from "./kit/storage.ts";
 
@@ -324,29 +326,74 @@ export class Tensor<D extends DType = DType> extends TensorMethods<D> implements
         }`,
       );
     }
-    let layout: Layout = { shape: this.shape, strides: this.strides, offset: this.offset };
-    const dropped: number[] = [];
-    index.forEach((entry: number | Slice, axis) => {
-      if (typeof entry === "object" && entry !== null) {
-        layout = sliceAxis(layout, axis, entry, action);
-        return;
-      }
-      const extent = this.shape[axis]!;
-      if (!Number.isInteger(entry) || entry < -extent || entry >= extent) {
-        throw new RangeError(
-          `Cannot ${action} as index[${axis}] must be a range or a position in ${-extent}..${
-            extent - 1
-          }: it is ${describeValue(entry)}`,
-        );
-      }
-      const start = entry < 0 ? entry + extent : entry;
-      layout = sliceAxis(layout, axis, { start, stop: start + 1 }, action);
-      dropped.push(axis);
-    });
-    const isKept = (_: number, axis: number) => !dropped.includes(axis);
-    const { shape, strides, offset } = layout;
-    const kept = { shape: shape.filter(isKept), strides: strides.filter(isKept), offset };
-    return this.#view(kept, this.dtype);
+    const mask = index.findIndex((entry: unknown) => entry instanceof Tensor);
+    if (mask >= 0) {
+      throw new TypeError(
+        `Cannot ${action} as index[${mask}] must be a position or a range: it is a Tensor. ` +
+          "Call await x.select(index) for the elements of a mask, x.set(index, value) to write " +
+          "them, or take() for positions",
+      );
+    }
+    return this.#view(sliceLayout(this, index, action), this.dtype);
+  }
+
+  /**
+   * A dense copy of the elements that an index with a mask selects, in row-major order: `x[mask]` and
+   * `x[1:, mask]` of NumPy. A mask replaces the axes that it covers, whose shape it has, by one axis of
+   * its true elements; this axis is the first if a range is between the mask and a position.
+   *
+   * The elements are read when their number is known. Until then `x` must not be written.
+   *
+   * @param index One mask among positions and ranges, such as `[{ start: 1 }, x.at(0).greater(2)]`.
+   * @returns Resolves when the number of elements is known.
+   * @throws {RangeError} If a position is out of range, there are more entries than axes, or the mask
+   * has another shape than its axes.
+   * @throws {TypeError} If there is no mask, more than one, or it is not `bool`.
+   *
+   * @example
+   * ```ts
+   * import { tensor } from "@gridstride/cuda/tensor";
+   *
+   * using x = tensor([[1, -2], [-3, 4]]);
+   * using negative = await x.select([x.less(0)]);
+   * using rows = await x.select([x.slice([{}, 0]).less(0)]);
+   * console.log(await negative.toNested(), await rows.toNested()); // [ -2, -3 ] [ [ -3, 4 ] ]
+   * ```
+   */
+  select(index: readonly Selector[], options: TensorOptions = {}): Promise<Tensor<D>> {
+    return operations.selectElements(this as Tensor, index, options) as
+      & Promise<Tensor>
+      & Promise<Tensor<D>>;
+  }
+
+  /**
+   * Writes elements in place, also those of views of the same memory: `x[1:, mask] = value` of NumPy.
+   * The index selects as in {@linkcode Tensor.slice} and {@linkcode Tensor.select}; `[]` is the whole
+   * tensor. Nothing is read from the device.
+   *
+   * @param value A number, or a tensor that broadcasts to the selection. Its type must be that of `x`,
+   * or one that promotes to it: cast others. Along the axis of a mask it has one element, or as many as
+   * the mask has true ones.
+   * @throws {RangeError} If the index is out of range, or the value does not broadcast. If its elements
+   * are not as many as the true ones of a mask, reading `x` throws.
+   * @throws {TypeError} If the index or the type of the value is wrong.
+   *
+   * @example
+   * ```ts
+   * import { arange, tensor } from "@gridstride/cuda/tensor";
+   *
+   * using x = arange(6).reshape([2, 3]);
+   * x.set([{}, 0], tensor([10, 20]));
+   * x.set([x.equal(2)], -1);
+   * console.log(await x.toNested()); // [ [ 10, 1, -1 ], [ 20, 4, 5 ] ]
+   * ```
+   */
+  set(
+    index: readonly Selector[],
+    value: number | bigint | boolean | Tensor<D | Absorbed[D]>,
+    options: TensorOptions = {},
+  ): void {
+    operations.setElements(this as Tensor, index, value as Operand, options);
   }
 
   /** A view of one position of the first axes: `x.at(2)` is row 2. */

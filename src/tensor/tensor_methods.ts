@@ -23,6 +23,8 @@ import type {
 } from "./reductions.ts";
 import type { logSoftmax, softmax, SoftmaxOptions } from "./softmax.ts";
 import type { argsort, cumulativeSum, sort, SortOptions } from "./sorting.ts";
+import type { selectElements } from "./selection/select.ts";
+import type { setElements } from "./selection/set.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** The functions behind the methods. */
@@ -35,6 +37,8 @@ export type TensorOperations = typeof elementwise & typeof reductions & {
   readonly softmax: typeof softmax;
   readonly sort: typeof sort;
   readonly take: typeof take;
+  readonly selectElements: typeof selectElements;
+  readonly setElements: typeof setElements;
 };
 
 /** The functions behind the methods. They import tensors, so tensors import their types only. */

@@ -327,6 +327,36 @@ const CALLS: Readonly<Record<string, readonly Call[] | null>> = {
 const METHODS: Readonly<Record<string, readonly Call[]>> = {
   to: [({ turned }) => turned.to(place.device)],
   slice: [({ turned }) => turned.slice([{ start: 1 }, 0])],
+  select: [
+    ({ turned, flags }) => turned.select([flags, { start: 1 }]),
+    async ({ cube, flags }) => {
+      using mask = flags.slice([{ stop: 4 }]);
+      return await cube.select([{ start: 2 }, 1, mask]);
+    },
+    async ({ cube, flags }) => {
+      using mask = flags.slice([{ stop: 4 }]);
+      return await cube.select([1, {}, mask]);
+    },
+  ],
+  set: [
+    ({ turned, line }) => {
+      using column = line.slice([{ stop: 5 }]);
+      turned.set([{ start: 1 }, 0], column);
+    },
+    ({ turned }) => {
+      using reversed = turned.flip();
+      turned.set([], reversed);
+    },
+    ({ turned, flags }) => turned.set([{}, flags], 1),
+    ({ matrix, flags, line }) => {
+      using values = line.slice([{ stop: 3 }]);
+      matrix.set([flags, 0], values);
+    },
+    ({ matrix, flags, none }) => {
+      using values = none.permute([1, 0]);
+      matrix.set([{ stop: 3 }, flags], values);
+    },
+  ],
   at: [({ turned }) => turned.at(1)],
   permute: [({ turned }) => turned.permute([1, 0])],
   transpose: [({ cube }) => cube.transpose()],

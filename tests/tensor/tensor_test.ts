@@ -155,7 +155,9 @@ Deno.test("slice() refuses what is neither a position nor a range", async () => 
   for (
     const [entry, message] of [
       [{ begin: 1 }, "with begin"],
-      [mask, "a Tensor"],
+      [mask, "it is a Tensor. Call await x.select(index)"],
+      [Promise.resolve(mask), "index[0] must be a position or a range"],
+      [new Date(), "index[0] must be a position or a range"],
       [[1], "index[0] must be a position or a range with start, stop and step"],
       [new Uint8Array(2), "index[0] must be a position or a range"],
       [new Set([1]), "index[0] must be a position or a range"],

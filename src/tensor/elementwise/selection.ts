@@ -24,12 +24,21 @@ import { TensorScope } from "../scope.ts";
 import type { Tensor } from "../tensor.ts";
 
 /**
+ * The common element type of two operands, of which one may be a number.
+ * @category Tensors
+ */
+export type ChosenType<X, Y> = Promote<
+  TypeOf<X, TypeOf<Y, "float32">>,
+  TypeOf<Y, TypeOf<X, "float32">>
+>;
+
+/**
  * The elements of `x` where the condition holds, else those of `y`; shapes broadcast.
  *
  * @param condition The choice for each element.
  * @param x The elements where the condition holds: a tensor or a number.
  * @param y The elements where it does not: a tensor or a number.
- * @param options The stream.
+ * @param options The stream, and a tensor for the result: with `out: y`, elements of `y` are replaced.
  * @returns The chosen elements, in the shape to which the operands broadcast.
  * @throws {RangeError} If the shapes do not broadcast.
  * @throws {TypeError} If the condition is not `bool`, or neither `x` nor `y` is a tensor.
@@ -47,8 +56,8 @@ export function where<X extends Operand, Y extends Operand>(
   condition: Tensor<"bool">,
   x: X,
   y: Y,
-  options: TensorOptions = {},
-): Tensor<Promote<TypeOf<X, TypeOf<Y, "float32">>, TypeOf<Y, TypeOf<X, "float32">>>> {
+  options: ElementwiseOptions<ChosenType<X, Y>> = {},
+): Tensor<ChosenType<X, Y>> {
   requireDType(condition, "condition", ["bool"], "where");
   const dtype = commonType("where", [x, y]);
   return applyExpression({
@@ -63,7 +72,7 @@ export function where<X extends Operand, Y extends Operand>(
       condition: test!,
       operands: [castNode(yes!, dtype), castNode(no!, dtype)],
     }),
-  }, options) as Tensor as ReturnType<typeof where<X, Y>>;
+  }, options as object) as Tensor as Tensor<ChosenType<X, Y>>;
 }
 
 /**

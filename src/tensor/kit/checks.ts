@@ -122,6 +122,15 @@ function isSameView(a: Layout, b: Layout): boolean {
     a.strides.every((stride, axis) => stride === b.strides[axis] || a.shape[axis] === 1);
 }
 
+/** Refuses to write a tensor whose elements share memory. */
+export function requireDistinct(action: string, name: string, { size, shape, strides }: Tensor) {
+  // The strides of empty tensors say nothing.
+  if (size === 0 || !strides.some((stride, axis) => stride === 0 && shape[axis]! > 1)) return;
+  throw new RangeError(
+    `Cannot ${action} as ${name} must not repeat elements: it is broadcast`,
+  );
+}
+
 /** Checks a tensor that takes a result. */
 export function requireOut(
   action: string,
@@ -139,12 +148,7 @@ export function requireOut(
       }`,
     );
   }
-  // The strides of empty tensors say nothing.
-  if (out.size > 0 && out.strides.some((stride, axis) => stride === 0 && shape[axis]! > 1)) {
-    throw new RangeError(
-      `Cannot ${action} as options.out must not repeat elements: it is broadcast`,
-    );
-  }
+  requireDistinct(action, "options.out", out);
   const [first, last] = extentOf(out);
   for (const input of inputs) {
     if (storageOf(input) !== storageOf(out) || out.size === 0 || input.size === 0) continue;

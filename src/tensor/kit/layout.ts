@@ -234,16 +234,21 @@ export function mergeDimensions(shape: Shape, operands: readonly (readonly numbe
 
 const SLICE_NAMES: readonly string[] = ["start", "stop", "step"];
 
+/** Refuses what is no range. Arrays, promises and misspelt names would count as the whole axis. */
+function requireSlice(slice: object, name: string, action: string): Slice {
+  const unknown = Object.keys(slice).find((it) => !SLICE_NAMES.includes(it));
+  const prototype = Object.getPrototypeOf(slice);
+  const isPlain = prototype === Object.prototype || prototype === null;
+  if (unknown === undefined && isPlain) return slice;
+  throw new TypeError(
+    `Cannot ${action} as ${name} must be a position or a range with start, stop and step: it is ${
+      describeValue(slice)
+    }${unknown === undefined ? "" : ` with ${unknown}`}`,
+  );
+}
+
 /** The layout of some positions along an axis. */
-export function sliceAxis(layout: Layout, axis: number, slice: Slice, action: string): Layout {
-  // Arrays, masks and misspelt names would otherwise count as the whole axis.
-  const unknown = Object.keys(slice).find((name) => !SLICE_NAMES.includes(name));
-  if (unknown !== undefined || Symbol.iterator in slice) {
-    throw new TypeError(
-      `Cannot ${action} as index[${axis}] must be a position or a range with start, stop and step: ` +
-        `it is ${describeValue(slice)}${unknown === undefined ? "" : ` with ${unknown}`}`,
-    );
-  }
+function sliceAxis(layout: Layout, axis: number, slice: Slice, action: string): Layout {
   const { start, stop, step = 1 } = slice;
   for (const [name, value] of Object.entries({ start, stop, step })) {
     if (value === undefined || (Number.isInteger(value) && (name !== "step" || value !== 0))) {
@@ -266,6 +271,45 @@ export function sliceAxis(layout: Layout, axis: number, slice: Slice, action: st
     shape: layout.shape.with(axis, length),
     strides: layout.strides.with(axis, stride * step),
     offset: layout.offset + (length === 0 ? 0 : from * stride),
+  };
+}
+
+/**
+ * The layout of positions, each of which drops its axis, and ranges along the first axes.
+ *
+ * @param names The name of each entry in messages.
+ */
+export function sliceLayout(
+  { shape, strides, offset }: Layout,
+  index: readonly unknown[],
+  action: string,
+  names: readonly string[] = index.map((_, axis) => `index[${axis}]`),
+): Layout {
+  let layout: Layout = { shape, strides, offset };
+  const dropped: number[] = [];
+  index.forEach((entry, axis) => {
+    if (typeof entry === "object" && entry !== null) {
+      layout = sliceAxis(layout, axis, requireSlice(entry, names[axis]!, action), action);
+      return;
+    }
+    const extent = shape[axis]!;
+    const position = Number.isInteger(entry) ? entry as number : NaN;
+    if (!(position >= -extent && position < extent)) {
+      throw new RangeError(
+        `Cannot ${action} as ${names[axis]} must be a range or a position in ${-extent}..${
+          extent - 1
+        }: it is ${describeValue(entry)}`,
+      );
+    }
+    const start = position < 0 ? position + extent : position;
+    layout = sliceAxis(layout, axis, { start, stop: start + 1 }, action);
+    dropped.push(axis);
+  });
+  const isKept = (_: number, axis: number) => !dropped.includes(axis);
+  return {
+    shape: layout.shape.filter(isKept),
+    strides: layout.strides.filter(isKept),
+    offset: layout.offset,
   };
 }
 

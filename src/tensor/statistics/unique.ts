@@ -14,7 +14,7 @@ import type { TensorOptions } from "../kit/checks.ts";
 import { type ExpressionNode, operationNode } from "../kit/expression/node.ts";
 import { diff } from "../manipulation.ts";
 import { TensorScope } from "../scope.ts";
-import { argsort, cumulativeSum, positionsOf, requireOrdered } from "../sorting.ts";
+import { argsort, cumulativeSum, positionsOfTrue, requireOrdered } from "../sorting.ts";
 import type { Tensor } from "../tensor.ts";
 
 /**
@@ -104,7 +104,7 @@ async function grouped<Result>(
   using flags = made.flags;
   using places = flags.size === 0
     ? zeros([0], { ...options, device: flags, dtype: "int64" })
-    : await positionsOf(flags, options);
+    : await positionsOfTrue(flags, options);
   // Only now: a scope that lasts while others run would take their tensors.
   using scope = new TensorScope();
   return scope.keep(finish({ sorted, order, flags, places }, options));

@@ -193,6 +193,13 @@ function* indexing(stage: Stage) {
   yield t.scatterAdd(x, at, last, { axis: 1 });
   const transposed = stage.zeros("float16", [40, 24]).transpose();
   yield t.take(transposed, stage.zeros("int64", [2]), { axis: 0 });
+  const mask = stage.zeros("bool", [24]);
+  const changed = t.zeros(MATRIX, { device: stage.device });
+  changed.set([{ step: 2 }, 1], 2);
+  changed.set([mask], 2);
+  changed.set([mask], last.slice([{}, { stop: 1 }]));
+  changed.transpose().set([{ start: 1, stop: 5 }, mask], stage.zeros("float32", [4, 3]));
+  yield changed;
 }
 
 function* manipulations(stage: Stage) {
