@@ -46,3 +46,36 @@ Deno.test("An asynchronous iteration reads the rows in parts", async () => {
   using scalar = tensor(1, { device });
   await assertRejects(() => Array.fromAsync(scalar), TypeError, "at least 1 dimension");
 });
+
+Deno.test("tensor() takes the elements and the type of typed arrays", async () => {
+  using floats = tensor(new Float32Array([1, 2]), { device });
+  assertEquals([floats.dtype, await floats.toNested()], ["float32", [1, 2]]);
+  for (
+    const [array, dtype] of [
+      [new Float64Array([0.1]), "float64"],
+      [new Float16Array([0.5]), "float16"],
+      [new Uint8ClampedArray([300]), "uint8"],
+      [new Int16Array([-3]), "int16"],
+      [new BigUint64Array([2n ** 64n - 1n]), "uint64"],
+      [new Int32Array(0), "int32"],
+    ] as const
+  ) {
+    using x = tensor(array, { device });
+    assertEquals([x.dtype as string, [...await x.toArray()]], [dtype, [...array]]);
+  }
+  // Another type converts the values; rows may be typed, too.
+  using narrow = tensor(new Float64Array([1, 200]), { device, dtype: "uint8" });
+  assertEquals(await narrow.toNested(), [1, 200]);
+  using wide = tensor(new Uint16Array([3]), { device, dtype: "bfloat16" });
+  assertEquals(await wide.toNested(), [3]);
+  using rows = tensor([[Int8Array.of(1, 2)], [Int8Array.of(3, 4)]], { device });
+  assertEquals([rows.dtype, await rows.toNested()], ["int8", [[[1, 2]], [[3, 4]]]]);
+  const ragged = [Int8Array.of(1, 2), Int8Array.of(3)];
+  assertThrows(() => tensor(ragged, { device }), RangeError, "must have equal lengths: at depth 1");
+  const mixed = [Int8Array.of(1), Float32Array.of(2)];
+  assertThrows(() => tensor(mixed, { device }), TypeError, "they are int8 and float32");
+  using common = tensor(mixed, { device, dtype: "float64" });
+  assertEquals(await common.toNested(), [[1], [2]]);
+  assertThrows(() => tensor(new Float32Array([1.5]), { dtype: "int8", device }), "1.5");
+  assertThrows(() => tensor(new DataView(new ArrayBuffer(8)) as never, { device }), TypeError);
+});
