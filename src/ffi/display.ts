@@ -10,6 +10,8 @@ type Fields<Shown> = Readonly<Record<string, (shown: Shown) => unknown>>;
 interface JupyterForm<Shown> {
   /** Fields that only a notebook shows: they may be promises. */
   readonly more?: Fields<Shown>;
+  /** Whether the object is data, which JSON takes as it is. */
+  readonly isData?: boolean;
   /** The HTML; a table of the fields by default. */
   readonly html?: (shown: Shown) => string;
 }
@@ -57,6 +59,8 @@ function tableHtml(name: string, form: Readonly<Record<string, unknown>>): strin
 /**
  * Gives an object, or all objects of a class through its prototype, a short form: a name and some
  * fields. `console.log()` shows it in one to six lines, and Jupyter as HTML. Neither ever throws.
+ * `JSON.stringify()` writes the fields of the objects of a class, unless they are data: libraries and
+ * contexts behind them say nothing to a reader.
  *
  * @returns The object.
  */
@@ -64,7 +68,7 @@ export function displayAs<Shown extends object>(
   target: Shown,
   name: string,
   fields: Fields<Shown>,
-  { more = {}, html }: JupyterForm<Shown> = {},
+  { more = {}, isData = false, html }: JupyterForm<Shown> = {},
 ): Shown {
   const define = (symbol: string, value: unknown) =>
     Object.defineProperty(target, Symbol.for(symbol), { value, configurable: true });
@@ -74,6 +78,15 @@ export function displayAs<Shown extends object>(
       return `${name} ${inspect(shortForm(this, fields), { ...options, breakLength: LINE })}`;
     },
   );
+  const isClass = Object.hasOwn(target, "constructor") && !Object.hasOwn(target, "toJSON");
+  if (isClass && !isData) {
+    Object.defineProperty(target, "toJSON", {
+      configurable: true,
+      value(this: Shown) {
+        return shortForm(this, fields);
+      },
+    });
+  }
   define("Jupyter.display", async function (this: Shown) {
     const form = shortForm(this, fields);
     for (const [field, read] of Object.entries(more)) {

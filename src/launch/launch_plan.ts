@@ -167,7 +167,7 @@ displayAs(LaunchPlan.prototype, "LaunchPlan", {
   waves: ({ waves }) => waves,
   occupancy: ({ occupancy }) => occupancy.occupancy,
   limiter: ({ occupancy }) => occupancy.limiter,
-}, { more: { explanation: (plan) => plan.explain() } });
+}, { isData: true, more: { explanation: (plan) => plan.explain() } });
 
 const LIMITERS: Readonly<Record<Occupancy["limiter"], string>> = {
   warps: "warps",

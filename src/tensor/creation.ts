@@ -73,18 +73,25 @@ function uploaded<D extends DType>(
   return result;
 }
 
-/** The shape of nested arrays, and their elements in order. */
+/** Whether a value is an array or a typed array. */
+function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value) || trueArray(value) !== undefined;
+}
+
+/** The shape of nested arrays, their elements in order, and the element types of typed arrays. */
 function flatten(data: unknown, action: string) {
   const shape: number[] = [];
+  const dtypes = new Set<DType | undefined>();
   // Arrays that contain themselves have no end.
-  for (let level = data; Array.isArray(level) && shape.length <= MAX_RANK; level = level[0]) {
+  for (let level = data; isList(level) && shape.length <= MAX_RANK; level = level[0]) {
     shape.push(level.length);
   }
   requireShape(shape, action);
   const elements: unknown[] = [];
   const visit = (value: unknown, axis: number): void => {
-    if (axis === shape.length && !Array.isArray(value)) return void elements.push(value);
-    if (Array.isArray(value) && value.length === shape[axis]) {
+    if (axis === shape.length && !isList(value)) return void elements.push(value);
+    if (isList(value) && value.length === shape[axis]) {
+      if (ArrayBuffer.isView(value)) dtypes.add(dtypeOf(value));
       for (const part of value) visit(part, axis + 1);
       return;
     }
@@ -95,7 +102,7 @@ function flatten(data: unknown, action: string) {
     );
   };
   visit(data, 0);
-  return { shape, elements };
+  return { shape, elements, dtypes: [...dtypes] };
 }
 
 /** Elements as a typed array of an element type; floats are rounded, integers must fit. */
@@ -124,12 +131,13 @@ function typedElements(dtype: DType, elements: readonly unknown[], action: strin
 }
 
 /**
- * Makes a tensor of nested arrays, or of a number.
+ * Makes a tensor of nested arrays, of a typed array or nested ones, or of a number. Arrays are copied.
  *
- * @param data Numbers give `float32`, big integers `int64`, and booleans `bool`, unless the options
- * name another type.
+ * @param data Numbers give `float32`, big integers `int64`, booleans `bool`, and typed arrays their
+ * element type, unless the options name another type. {@linkcode fromTypedArray} gives the elements
+ * another shape, or takes them for the bits of `bfloat16`, 8-bit floats or `bool`.
  * @throws {RangeError} If the arrays are ragged, or an integer does not fit the type.
- * @throws {TypeError} If an element is no number.
+ * @throws {TypeError} If an element is no number, or typed arrays differ and no type is named.
  *
  * @example
  * ```ts
@@ -137,6 +145,8 @@ function typedElements(dtype: DType, elements: readonly unknown[], action: strin
  *
  * using x = tensor([[1, 2], [3, 4]]);
  * console.log(x.shape, x.dtype); // [ 2, 2 ] float32
+ * using y = tensor(new Int16Array([1, 2]));
+ * console.log(y.dtype); // int16
  * ```
  * @category Making tensors
  */
@@ -154,25 +164,38 @@ export function tensor(
   data: Nested<bigint>,
   options?: CreationOptions & { readonly dtype?: never },
 ): Tensor<"int64">;
+/** Makes a tensor of typed arrays, with their element type. */
+export function tensor<A extends SelfDescribingArray>(
+  data: Nested<A>,
+  options?: CreationOptions & { readonly dtype?: never },
+): Tensor<DTypeOf<A> & DType>;
 /** Makes a tensor of the element type in the options. */
 export function tensor<D extends DType>(
-  data: Nested<number | bigint | boolean>,
+  data: Nested<number | bigint | boolean | SelfDescribingArray>,
   options: CreationOptions<D> & { readonly dtype: D },
 ): Tensor<D>;
 export function tensor(
-  data: Nested<number | bigint | boolean>,
+  data: Nested<number | bigint | boolean | SelfDescribingArray>,
   options: CreationOptions = {},
 ): Tensor {
   const action = "make a tensor";
   requireOptions(options, CREATION_NAMES, action);
-  const { shape, elements } = flatten(data, action);
+  if (ArrayBuffer.isView(data) && (options.dtype ?? dtypeOf(data)) === dtypeOf(data)) {
+    return fromTypedArray(data, undefined, options) as Tensor;
+  }
+  const { shape, elements, dtypes: [own, other] } = flatten(data, action);
+  if (other !== undefined && options.dtype === undefined) {
+    throw new TypeError(
+      `Cannot ${action} as options.dtype must be given for typed arrays of several types: they are ${own} and ${other}`,
+    );
+  }
   const [first] = elements;
   const implied = typeof first === "boolean"
     ? "bool"
     : typeof first === "bigint"
     ? "int64"
     : "float32";
-  const dtype = options.dtype ?? implied;
+  const dtype = options.dtype ?? own ?? implied;
   return uploaded(
     typedElements(dtype, elements, action) as Float32Array,
     dtype as "float32",

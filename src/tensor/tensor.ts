@@ -65,6 +65,9 @@ const KEY = Symbol();
 const MAX_SHOWN = 1000;
 const MAX_SHOWN_RANGE = 2 ** 20;
 
+/** The elements that iteration over rows reads at once. */
+const MAX_ROWS_ELEMENTS = 2 ** 16;
+
 /** Elements of typed arrays as JavaScript values. */
 function valuesOf(dtype: DType, elements: unknown): (number | bigint | boolean)[] {
   if (dtype === "bool") return Array.from(elements as Uint8Array, (bit) => bit !== 0);
@@ -506,7 +509,9 @@ export class Tensor<D extends DType = DType> extends TensorMethods<D> implements
   /**
    * The elements in row-major order, without blocking the event loop.
    *
-   * @returns A typed array of the element type; see `DeviceBuffer.toArray()`.
+   * @returns A typed array of the element type; see `DeviceBuffer.toArray()`. `float16` gives a
+   * `Float16Array`; the elements of `bfloat16` and the 8-bit floats are their bits, in a `Uint16Array`
+   * or `Uint8Array`, and those of `bool` are 0 and 1. {@linkcode Tensor.toNested} gives their values.
    * @throws {CudaError} If earlier work failed.
    * @throws {RangeError} If the operation that wrote the tensor, or one that it was computed from,
    * met an index out of range.
@@ -521,12 +526,65 @@ export class Tensor<D extends DType = DType> extends TensorMethods<D> implements
     return await reading as unknown as TypedArrayOf<D, ArrayBuffer>;
   }
 
+  /**
+   * The element type, shape and device, for `JSON.stringify()`, which cannot wait for the elements:
+   * write `await x.toNested()` for these.
+   */
+  toJSON(): { readonly dtype: D; readonly shape: Shape; readonly device: string } {
+    const { dtype, shape, device } = this;
+    return { dtype, shape, device };
+  }
+
+  /** The text that `console.log()` shows; see {@linkcode Tensor.toText} for the elements alone. */
+  override toString(): string {
+    return Deno.inspect(this, { colors: false });
+  }
+
+  /** The extent of the first axis. */
+  #rows(): number {
+    this.requireUsable("iterate over a tensor");
+    if (this.rank > 0) return this.shape[0]!;
+    throw new TypeError(
+      "Cannot iterate over a tensor as it must have at least 1 dimension: it has 0",
+    );
+  }
+
+  /** Views of the positions of the first axis: `for (using row of x)` disposes each. */
+  *[Symbol.iterator](): Generator<Tensor<D>, void, undefined> {
+    const rows = this.#rows();
+    for (let row = 0; row < rows; row++) yield this.at(row);
+  }
+
+  /**
+   * The elements of each position of the first axis as nested arrays, read in parts of some 65,536
+   * elements, for tensors that are too large for {@linkcode Tensor.toNested}.
+   *
+   * @example
+   * ```ts
+   * import { tensor } from "@gridstride/cuda/tensor";
+   *
+   * using x = tensor([[1, 2], [3, 4]]);
+   * for await (const row of x) console.log(row); // [ 1, 2 ], then [ 3, 4 ]
+   * ```
+   */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Nested<ElementValue<D>>, void, undefined> {
+    const rows = this.#rows();
+    const count = Math.max(1, Math.floor(MAX_ROWS_ELEMENTS * rows / Math.max(1, this.size)));
+    for (let start = 0; start < rows; start += count) {
+      using part = this.slice([{ start, stop: Math.min(rows, start + count) }]);
+      yield* await part.toNested() as readonly Nested<ElementValue<D>>[];
+    }
+  }
+
   /** The elements as JavaScript values in row-major order. */
   async #values(): Promise<(number | bigint | boolean)[]> {
     return valuesOf(this.dtype, await this.toArray());
   }
 
-  /** The elements as nested arrays. */
+  /**
+   * The elements as nested arrays of JavaScript values: numbers, also of `bfloat16` and 8-bit floats,
+   * big integers of 64-bit integers, and booleans of `bool`.
+   */
   async toNested(): Promise<Nested<ElementValue<D>>> {
     const values = await this.#values();
     let index = 0;

@@ -69,10 +69,19 @@ Deno.test("console.log() shows each object and report in one to six useful lines
     const text = shown(value);
     assert(pattern.test(text), text);
     assert(text.split("\n").length <= 6, text);
+    const json = JSON.stringify(value);
+    assert(json.length < 500 || /^(?:MemorySnapshot|TraceRecording|\w+(?:Report|Statistics)) /.test(text), json);
     const { "text/plain": plain, "text/html": html } = await bundle(value);
     assert(plain.startsWith(text.slice(0, text.indexOf("{"))), plain);
     assert(/^<(?:table|iframe)[^]*<\/(?:table|iframe)>$/.test(html), html);
   }
+});
+
+Deno.test("JSON has the short forms of objects, and the whole of data", () => {
+  const { label, info } = device;
+  const json = JSON.parse(JSON.stringify({ device, plan: device.pool.checkLeaks() }));
+  assertEquals([json.device.device, json.device.name], [label, info.name]);
+  assertEquals(Object.keys(json.plan), Object.keys(device.pool.checkLeaks()));
 });
 
 Deno.test("console.log() shows the state of what is freed or closed, and never throws", async () => {

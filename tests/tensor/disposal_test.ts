@@ -368,6 +368,8 @@ const METHODS: Readonly<Record<string, readonly Call[]>> = {
   flip: [({ cube }) => cube.flip(1)],
   toArray: [({ turned }) => turned.toArray(), ({ none }) => none.toArray()],
   toNested: [({ turned }) => turned.toNested()],
+  toJSON: [({ turned }) => turned.toJSON()],
+  toString: [({ turned }: Operands) => String(turned)],
   toText: [({ turned }) => turned.toText()],
   item: [async ({ line }) => {
     using one = line.slice([3]);

@@ -15,7 +15,7 @@ import {
   openDevice, type Stream, widenToFloat32,
 } from "@gridstride/cuda";
 import { analyzeAccess } from "@gridstride/cuda/analysis";
-import { concat, normal, ones, stack, type Tensor, uniform, zeros } from "@gridstride/cuda/tensor";
+import { concat, normal, ones, softmax, stack, tensor, type Tensor, uniform, zeros } from "@gridstride/cuda/tensor";
 declare const device: Device, stream: Stream, unknown: DeviceBuffer, text: string;
 const f32 = device.allocate("float32", 4), f64 = device.allocate("float64", 4);
 const i32 = device.allocate("int32", 4), i64 = device.allocate("int64", 1);
@@ -58,6 +58,8 @@ const WRONG: readonly (readonly [string, RegExp])[] = [
   ["device.kernels.histogram(f32, i32, { low: 0, high: 1 });", /"int32"' is .* type '"uint32"/],
   ["device.kernels.histogram(f32, u32, { low: 0 });", /high/],
   ["device.kernels.fill(f32, 2n);", /bigint.* not .*number/],
+  ["ones([2]).abs({ out: tensor([1], { dtype: 'int8' }) });", /"int8"' is not .*"float32"/],
+  ["tensor([new DataView(new ArrayBuffer(4))]);", /DataView/],
   ["concat([ones([2]), 5]);", /number.* not .*AnyTensor/],
   ['device.allocate("bool", 4, { fill: 1 });', /number.* not .*boolean/],
   ["device.kernels.axpy(f32, 2, f32);", /DeviceBuffer<"float32">' is not .* 'number'/],
@@ -139,6 +141,10 @@ const RIGHT: readonly string[] = [
   'const x: Tensor<"float32"> = concat([ones([2]), zeros([2])]); console.log(x.exp());',
   'const x: Tensor<"float32"> = stack([normal([2]), uniform([2])], { axis: 1 }); console.log(x);',
   'const x: Tensor<"float64"> = concat([ones([2], { dtype: "int32" }), zeros([2])]); console.log(x);',
+  'const joined = softmax(concat([ones([2]), zeros([2])])); const x: Tensor<"float32"> = joined; console.log(x);',
+  'const x = tensor(Int8Array.of(1)); const y: Tensor<"int8"> = x; const z: Tensor = x; console.log(y, z);',
+  'const x = tensor([[Float64Array.of(1)]]); const y: Tensor<"float64"> = x; for (const row of y) row.std();',
+  'const x = tensor(Float32Array.of(1), { dtype: "int32", device: "host" }); const y: Tensor<"int32"> = x.to("cuda:0"); console.log(y);',
   "const list: Tensor[] = [ones([2])]; const x: Tensor = concat(list); console.log(x, stack(list));",
   // Results have an ArrayBuffer of their own.
   'new Response(await f32.toArray()); new Response(i64.toArraySync()); await Deno.writeFile(text, await unknown.as("uint8").toArray());',

@@ -120,7 +120,7 @@ displayAs(LeakReport.prototype, "LeakReport", {
   olderThan: ({ olderThan }) => olderThan ?? undefined,
   sites: ({ sites }) => sites.length,
   largest: ({ sites: [largest] }) => largest?.site?.replace(/\n[^]*$/, "").trim(),
-}, { more: { report: String } });
+}, { isData: true, more: { report: String } });
 
 /**
  * Reports the live buffers of a pool. Makes no native call.
