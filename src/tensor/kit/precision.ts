@@ -111,7 +111,9 @@ export function precisionOf(
 ): PrecisionMode {
   const isAffected = ["float16", "bfloat16", "float32"].includes(dtype);
   if (isAffected) {
-    return requireMode(requested ?? policies.get(context) ?? general, action, context);
+    // Only an absent precision is the device's: null is refused like any other value.
+    const mode = requested === undefined ? policies.get(context) ?? general : requested;
+    return requireMode(mode, action, context);
   }
   if (requested === undefined || requireMode(requested, action) === "auto") return "auto";
   throw new TypeError(
