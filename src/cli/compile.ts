@@ -11,6 +11,7 @@ import {
   DEVICE_OPTION,
   FileProblem,
   type Invocation,
+  labelOf,
   printResult,
   UsageError,
   writeFile,
@@ -34,8 +35,9 @@ function targetOf(invocation: Invocation) {
   const arch = textOption(invocation, "arch");
   if (arch === undefined) {
     using device = openDevice(invocation.device);
-    const { kind, computeCapability: capability } = device.info;
-    return { kind, capability, architecture: capability.replace(".", "") };
+    const { kind, computeCapability: capability, fake } = device.info;
+    const label = `${labelOf(device)}, compute capability ${capability}`;
+    return { kind, capability, architecture: capability.replace(".", ""), label, fake };
   }
   if (invocation.device !== undefined) requireNotBoth("compile", "arch", "device");
   const [, major, minor, letter] = /^(?:sm_|compute_)?([1-9]\d?)\.?(\d)([af]?)$/.exec(arch) ?? [];
@@ -44,7 +46,14 @@ function targetOf(invocation: Invocation) {
     refuseOption("arch", allowed, arch);
   }
   const capability = `${major}.${minor}`;
-  return { kind: "cuda" as const, capability, architecture: `${major}${minor}${letter}` };
+  const architecture = `${major}${minor}${letter}`;
+  return {
+    kind: "cuda" as const,
+    capability,
+    architecture,
+    label: `sm_${architecture}`,
+    fake: false,
+  };
 }
 
 /** The compiler option that selects PTX or machine code. */
@@ -81,7 +90,7 @@ async function compile(invocation: Invocation): Promise<void> {
   if (output !== undefined) await writeFile(output, compiled.image);
   const kernels = kernelsOf(path, compiled);
   if (product === "resources") printResult(invocation, kernels, () => kernelTable(kernels));
-  else printImage(invocation, compiled, kernels, product, output);
+  else printImage(invocation, compiled, kernels, { product, output, target });
 }
 
 /** The compiled kernels; the compiler for host devices and PTX report no resources. */
@@ -114,18 +123,21 @@ function printImage(
   invocation: Invocation,
   { format, image, loweredNames }: CompiledImage,
   kernels: ReturnType<typeof kernelsOf>,
-  product: Product | undefined,
-  output: string | undefined,
+  { product, output, target: { label, fake } }: {
+    readonly product: Product | undefined;
+    readonly output: string | undefined;
+    readonly target: NamedTarget;
+  },
 ): void {
   const report = {
-    ...{ format, bytes: image.length, names: Object.fromEntries(loweredNames), kernels },
+    ...{ format, fake, bytes: image.length, names: Object.fromEntries(loweredNames), kernels },
     ...(output === undefined ? {} : { output }),
   };
   printResult(invocation, report, () => {
     if (product === "ptx" && output === undefined) {
       return new TextDecoder().decode(image).replace(/\0*\n*$/, "");
     }
-    const head = `${format}, ${formatBytes(image.length)}`;
+    const head = `${format} for ${label}, ${formatBytes(image.length)}`;
     return `${output === undefined ? head : `${head}: ${output}`}\n\n${kernelTable(kernels)}`;
   });
 }
@@ -145,7 +157,8 @@ device. Compiling for an NVIDIA architecture requires NVRTC, but no GPU.`,
     ...DEVICE_OPTION,
   },
   lists: COMPILER_LISTS,
-  details: `With --json: { format, bytes, names, kernels, output }, where kernels is an array of {
+  details:
+    `With --json: { format, fake, bytes, names, kernels, output }, where kernels is an array of {
 kernel, registers, sharedMemory, localMemory }; for a host device of { kernel }. With --resources
 only this array.
 

@@ -14,6 +14,9 @@ import {
 import { type Invocation, throwFileProblem, UsageError } from "./command.ts";
 import { defineOptions } from "./options.ts";
 
+/** Default threads of a block: a multiple of every warp size. */
+export const DEFAULT_BLOCK = 256;
+
 /** The options of commands that compile sources. */
 export const COMPILER_LISTS = {
   "-D, --define <K=V>": "define a macro",

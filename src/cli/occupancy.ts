@@ -27,7 +27,13 @@ import {
   UsageError,
 } from "./command.ts";
 import { formatPercent, plural, textTable, wrapText } from "./format.ts";
-import { COMPILER_LISTS, compilerOptions, kernelExpression, readSource } from "./kernel.ts";
+import {
+  COMPILER_LISTS,
+  compilerOptions,
+  DEFAULT_BLOCK,
+  kernelExpression,
+  readSource,
+} from "./kernel.ts";
 import { extentsOption, integerOption, requireNotBoth, sizeOption, textOption } from "./options.ts";
 
 const MAX_INTEGER = 2 ** 31 - 1;
@@ -69,10 +75,7 @@ function threadsOf(invocation: Invocation): number {
   const threads = integerOption(invocation, "threads", 1, MAX_INTEGER);
   const block = extentsOption(invocation, "block");
   if (threads !== undefined && block !== undefined) requireNotBoth("occupancy", "threads", "block");
-  const product = threads ?? block?.reduce((all, extent) => all * extent, 1);
-  if (product === undefined) {
-    throw new UsageError("Cannot run gridstride occupancy as --threads or --block is missing");
-  }
+  const product = threads ?? block?.reduce((all, extent) => all * extent, 1) ?? DEFAULT_BLOCK;
   if (product <= MAX_INTEGER) return product;
   throw new UsageError(
     `Cannot use --block as it must have at most ${MAX_INTEGER} threads: it has ${product}`,
@@ -248,7 +251,7 @@ FILE.cu. Compiling requires NVRTC, but no GPU.`,
   options: {
     "--capability <9.0>": "the compute capability; by default that of the device",
     ...DEVICE_OPTION,
-    "--threads <N>": "threads of a block",
+    "--threads <N>": "threads of a block; 256 by default",
     "--block <X,Y,Z>": "extents of a block, instead of --threads",
     "--registers <N>": "registers of a thread",
     "--shared <SIZE>": "static shared memory of a block, such as 16KiB; 0 by default",

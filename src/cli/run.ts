@@ -22,6 +22,7 @@ import { formatRate, wrapText } from "./format.ts";
 import {
   compileKernel,
   COMPILER_LISTS,
+  DEFAULT_BLOCK,
   findKernel,
   kernelArguments,
   readSource,
@@ -37,8 +38,6 @@ import {
 } from "./options.ts";
 import { loadArray, parseArray, parseRunArgument, RunArrays } from "./run_arguments.ts";
 
-/** Default threads of a block: a multiple of every warp size. */
-const DEFAULT_BLOCK = 256;
 const MAX_REPEATS = 1_000_000;
 
 /** A launch with its grid and block as `[x, y, z]`. */
@@ -74,7 +73,7 @@ function isMultidimensional(source: string, kernel: string): boolean {
 async function runOnDevice(invocation: Invocation) {
   const { file, signature, args: texts } = kernelArguments(invocation);
   const args = texts.map(parseRunArgument);
-  const repeats = integerOption(invocation, "repeat", 1, MAX_REPEATS) ?? 1;
+  const repeats = integerOption(invocation, "repeat", 1, MAX_REPEATS) ?? 0;
   const hasBlockShape = (extentsOption(invocation, "block")?.length ?? 1) > 1;
   if (hasBlockShape && textOption(invocation, "grid") === undefined) {
     throw new UsageError(
@@ -117,7 +116,8 @@ async function runOnDevice(invocation: Invocation) {
   arrays.requireIntact(kernel.name);
   // The results of the first launch: later launches update the arrays again.
   const { outputs, write } = await arrays.results();
-  const median = repeats === 1 ? first : await time(repeats);
+  // The first launch includes the start of the device, which is no time of the kernel.
+  const median = repeats === 0 ? null : await time(repeats);
   await write();
   if (trace !== undefined) {
     await saveTrace(tracePath!, [await trace.stop()])
@@ -131,10 +131,11 @@ async function runOnDevice(invocation: Invocation) {
     ...config,
     repeats,
     outputs,
+    firstMilliseconds: first,
     medianMilliseconds: median,
     bytes,
     // Events may measure 0 for an empty kernel, and JSON has no infinity.
-    bytesPerSecond: median > 0 ? bytes / (median / 1000) : 0,
+    bytesPerSecond: median === null ? null : median > 0 ? bytes / (median / 1000) : 0,
   };
 }
 
@@ -150,21 +151,28 @@ function outputFigures({ name, dtype, shape, bytes, path }: Report["outputs"][nu
   return { name, dtype, shape, values };
 }
 
+function timeText({ firstMilliseconds, medianMilliseconds, repeats }: Report): string {
+  if (medianMilliseconds === null) {
+    const first = `${firstMilliseconds.toPrecision(4)} ms, the first launch`;
+    return `${first} with all that starts then; --repeat 20 times the kernel`;
+  }
+  const launches = repeats === 1 ? "one launch" : `median of ${repeats} launches`;
+  return `${medianMilliseconds.toPrecision(4)} ms, ${launches} after the first`;
+}
+
 function describe(report: Report): string {
   const printed = report.outputs.filter(({ path }) => path === undefined)
     .map(({ name, dtype, shape, bytes }) =>
       `${bold(name)}: ${dtype}[${shape}]\n${arrayText(dtype, shape, elementsOf(dtype, bytes))}\n\n`
     );
-  const { kernel, grid, block, sharedMemory, repeats, medianMilliseconds, bytes } = report;
+  const { kernel, grid, block, sharedMemory, bytes } = report;
   const shared = sharedMemory === 0 ? "" : `, ${formatBytes(sharedMemory)} of shared memory`;
-  const launches = repeats === 1 ? "one launch" : `median of ${repeats} launches`;
-  const bandwidth = bytes === 0
+  const rate = report.bytesPerSecond === null
     ? ""
-    : `\n${formatBytes(bytes)} of arrays, ${formatRate(report.bytesPerSecond, "B/s")}`;
+    : `, ${formatRate(report.bytesPerSecond, "B/s")}`;
+  const bandwidth = bytes === 0 ? "" : `\n${formatBytes(bytes)} of arrays${rate}`;
   const fake = report.fake ? ` on ${report.device} (fake)` : "";
-  return `${printed.join("")}${kernel}${fake}: ${
-    medianMilliseconds.toPrecision(4)
-  } ms, ${launches}${bandwidth}
+  return `${printed.join("")}${kernel}${fake}: ${timeText(report)}${bandwidth}
 grid ${grid.join(" × ")}, block ${block.join(" × ")}${shared}`;
 }
 
@@ -195,7 +203,7 @@ one ARGUMENT for each parameter:
     "--block <X,Y,Z>": "threads of a block; 256 by default",
     "--shared <BYTES>": "dynamic shared memory of a block",
     "--cooperative": "launch cooperatively, for grid.sync() of cooperative groups",
-    "--repeat <N>": "time N launches instead of one",
+    "--repeat <N>": "time N launches after the first",
     "--trace <FILE>": "record the events on the device, for https://ui.perfetto.dev",
     ...DEVICE_OPTION,
     ...TIMEOUT_OPTION,
@@ -205,13 +213,14 @@ one ARGUMENT for each parameter:
     "--set <NAME=ARRAY>": "the elements of a __constant__ or __device__ variable",
   },
   details: `The outputs are the results of one launch. --repeat N adds N launches, each of which
-continues with the arrays of the previous one. The time is the median of the launches on the
-device. A write just outside of an array is an error. The bandwidth assumes that each input is read once and each output is written once. The
-output of printf() in kernels goes to stdout, or to stderr with --json.
+continues with the arrays of the previous one, and prints the median of their times on the device.
+The first launch also starts what a kernel needs, so its time is printed as such. A write just
+outside of an array is an error. The bandwidth assumes that each input is read once and each output
+is written once. The output of printf() in kernels goes to stdout, or to stderr with --json.
 
 With --json: { kernel, device, fake, grid, block, sharedMemory, cooperative, repeats, outputs,
-medianMilliseconds, bytes, bytesPerSecond }, where outputs is an array of { name, dtype, shape,
-values or file }.
+firstMilliseconds, medianMilliseconds, bytes, bytesPerSecond }, where outputs is an array of { name,
+dtype, shape, values or file }. Without --repeat the median and the bandwidth are null.
 
 Exit code 1 if the source does not compile, a file cannot be read or written, or the kernel fails.`,
   async run(invocation) {

@@ -196,7 +196,11 @@ export interface BoundArgument {
 
 export class RunArrays implements Disposable {
   readonly #device: Device;
-  readonly #arrays: { readonly name: string; readonly buffer: DeviceBuffer<"uint8"> }[] = [];
+  readonly #arrays: {
+    readonly name: string;
+    readonly buffer: DeviceBuffer<"uint8">;
+    readonly elementBytes: number;
+  }[] = [];
   readonly #outputs: (Pick<NpyArray, "descr" | "shape"> & {
     readonly dtype: DType;
     readonly buffer: DeviceBuffer<"uint8">;
@@ -237,7 +241,7 @@ export class RunArrays implements Disposable {
     const buffer = content === undefined
       ? this.#device.allocate("uint8", bytes, { fill: 0 })
       : this.#device.upload(content);
-    this.#arrays.push({ name, buffer });
+    this.#arrays.push({ name, buffer, elementBytes: bytesPerElement(array.dtype) });
     if (argument.kind !== "in") {
       this.#outputs.push({ ...array, buffer, name, path: argument.output });
     }
@@ -271,10 +275,14 @@ export class RunArrays implements Disposable {
     } catch (error) {
       if (!(error instanceof MemoryCorruptionError)) throw error;
       const { address, bytes, offset } = error.violations[0]!;
-      const name = this.#arrays.find(({ buffer }) => buffer.address === address)?.name;
+      const array = this.#arrays.find(({ buffer }) => buffer.address === address);
+      // The first bytes of an element may equal those of the guard, which leaves them unchanged.
+      const size = array?.elementBytes ?? 1;
+      const begin = Math.floor(offset! / size) * size;
       // Where a command allocates is of no use to its user.
-      error.message = `Cannot run ${kernel} as it writes outside of ${name ?? "an array"}: from ` +
-        `byte ${offset} on of an array of ${bytes} bytes`;
+      error.message =
+        `Cannot run ${kernel} as it writes outside of ${array?.name ?? "an array"}: ` +
+        `from byte ${begin} on of an array of ${bytes} bytes`;
       throw error;
     }
   }

@@ -18,6 +18,7 @@ import {
   type Command,
   DEVICE_OPTION,
   type Invocation,
+  labelOf,
   printResult,
   UsageError,
 } from "./command.ts";
@@ -132,7 +133,7 @@ async function versionOf({ invocation, source }: TuneRequest): Promise<string> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
 }
 
-async function tuneOnDevice(request: TuneRequest): Promise<TuningResult<Macros>> {
+async function tuneOnDevice(request: TuneRequest): Promise<DeviceTuning> {
   const { invocation, signature, texts, args, configurations, launch, repeats } = request;
   using device = openDevice(invocation.device, timeoutOption(invocation));
   // With --json, stdout contains only the JSON value.
@@ -160,11 +161,14 @@ async function tuneOnDevice(request: TuneRequest): Promise<TuningResult<Macros>>
   using best = await compileFor(device, request, result.best);
   launchWith(result.best, best);
   await (await arrays.results()).write();
-  return result;
+  return { ...result, device: labelOf(device), fake: device.info.fake };
 }
 
+/** A result with the label of its device. */
+type DeviceTuning = TuningResult<Macros> & { readonly device: string; readonly fake: boolean };
+
 /** Describes a result as a table with the best configuration first. */
-export function describeTuning({ best, report, origin }: TuningResult<Macros>): string {
+export function describeTuning({ best, report, origin, device }: DeviceTuning): string {
   const names = [...new Set(report.flatMap(({ configuration }) => Object.keys(configuration)))];
   const fastest = report.find(({ configuration }) => configuration === best)!;
   const rows = report.map((row) => ({ row, share: relativeTime(row, fastest) }))
@@ -176,7 +180,7 @@ export function describeTuning({ best, report, origin }: TuningResult<Macros>): 
       ...names.map((name) => String(row.configuration[name] ?? "")),
       row.failed ? "failed" : row.medianMicroseconds.toPrecision(4),
       row.failed ? "" : share.toFixed(2),
-      remarkOf(row),
+      remarkOf(row, fastest, share),
     ]);
   const table = textTable(
     ["", ...names, "µs", "× best", ""],
@@ -185,7 +189,7 @@ export function describeTuning({ best, report, origin }: TuningResult<Macros>): 
   );
   const found = origin === "stored" ? "stored result; --fresh times again" : "timed now";
   const chosen = names.map((name) => `${name}=${best[name] ?? ""}`).join(" ");
-  return `${table}\n\nbest: ${chosen} (${found})`;
+  return `${table}\n\nbest on ${device}: ${chosen} (${found})`;
 }
 
 /** The time relative to the best one, in the rounds that both have: the clock may vary later. */
@@ -201,10 +205,17 @@ function medianOf(samples: readonly number[]): number {
   return (sorted[middle]! + sorted[sorted.length - 1 - middle]!) / 2;
 }
 
-function remarkOf({ failed, reason = "", stoppedEarly, refuted }: TuningRow): string {
+/** Explains a row, in particular one that seems faster than the best. */
+function remarkOf(
+  { failed, reason = "", stoppedEarly, refuted, medianMicroseconds }: TuningRow,
+  best: TuningRow,
+  share: number,
+): string {
   if (failed) return reason.split("\n", 1)[0]!;
   if (refuted) return "not faster than the first one when timed again";
-  return stoppedEarly ? "stopped early" : "";
+  if (share < 1) return "not certainly faster: within the noise";
+  if (stoppedEarly) return "stopped early";
+  return medianMicroseconds < best.medianMicroseconds ? "slower in the rounds of both" : "";
 }
 
 export const TUNE: Command = {
@@ -236,7 +247,7 @@ the best configuration. Results are stored on disk and reused. A time is the med
 launches of a configuration; "× best" compares only launches that were timed side by side with the
 best one.
 
-With --json: an array of { configuration, medianMicroseconds, failed, best, reason }. The time of
+With --json: an array of { configuration, medianMicroseconds, failed, best, fake, reason }. The time of
 a failed configuration is null, and reason describes the failure.
 
 Exit code 1 if all configurations fail, or if a file cannot be read or written.`,
@@ -247,6 +258,7 @@ Exit code 1 if all configurations fail, or if a file cannot be read or written.`
       medianMicroseconds: failed ? null : medianMicroseconds,
       failed,
       best: configuration === result.best,
+      fake: result.fake,
       ...(reason === undefined ? {} : { reason }),
     }));
     printResult(invocation, rows, () => describeTuning(result));

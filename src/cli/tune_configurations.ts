@@ -6,6 +6,7 @@
 
 import type { LaunchConfig } from "../../mod.ts";
 import { FileProblem, type Invocation, readFile, UsageError } from "./command.ts";
+import { DEFAULT_BLOCK } from "./kernel.ts";
 import { refuseOption, textOption } from "./options.ts";
 
 export type Macros = Readonly<Record<string, number | string>>;
@@ -82,7 +83,9 @@ export async function readConfigurations(invocation: Invocation): Promise<Macros
   if (path !== undefined && texts.length === 0) return await readConfigurationFile(path);
   if (path === undefined && texts.length > 0) return combine(texts);
   throw new UsageError(
-    "Cannot run gridstride tune as there must be either --tune or --configurations",
+    "Cannot run gridstride tune as there must be either --tune or --configurations. For the size " +
+      "of a block: --tune BLOCK=64,128,256,512 --block BLOCK; for a macro of the source: --tune " +
+      "TILE=16,32",
   );
 }
 
@@ -157,7 +160,7 @@ export function readLaunch(invocation: Invocation, configurations: readonly Macr
   const names = Object.keys(configurations[0]!)
     .filter((name) => configurations.every((macros) => Object.hasOwn(macros, name)));
   const grid = textOption(invocation, "grid");
-  const block = textOption(invocation, "block") ?? "256";
+  const block = textOption(invocation, "block") ?? String(DEFAULT_BLOCK);
   const shared = textOption(invocation, "shared") ?? "0";
   const blocks = grid === undefined ? undefined : parseExpressions("grid", grid, names);
   const threads = parseExpressions("block", block, names);

@@ -32,8 +32,8 @@ Deno.test({
     const host = ["--device", device.label];
     const json = await compile(...host, "--json", "--output", output, "--instance", "fill<int>");
     assertEquals([json.code, json.stderr], [0, ""]);
-    const { format, bytes, names, kernels, ...rest } = JSON.parse(json.stdout);
-    assertEquals([format, rest], ["library", { output }]);
+    const { format, fake, bytes, names, kernels, ...rest } = JSON.parse(json.stdout);
+    assertEquals([format, fake, rest], ["library", device.info.fake, { output }]);
     const written = Deno.readFileSync(output);
     assertEquals([written.length, [...written.subarray(0, 4)]], [bytes, ELF]);
     assertEquals(
@@ -46,7 +46,10 @@ Deno.test({
     const text = await compile(...host);
     assertEquals(text.code, 0);
     const listed = "kernels: saxpy, shape, reverse, chatter, fault\n\n";
-    assertMatch(text.stdout, /^library, [\d.]+ KiB\n\nkernels: /);
+    assertMatch(
+      text.stdout,
+      /^library for host:\d+.*, compute capability [\d.]+, [\d.]+ KiB\n\nkernels: /,
+    );
     const table = await compile(...host, "--resources");
     assertStringIncludes(table.stdout, listed);
     assertStringIncludes(table.stdout, "--arch 9.0");

@@ -75,16 +75,25 @@ Deno.test("`occupancy --json` prints the result of `occupancy()`", async () => {
   }
 });
 
-Deno.test("`occupancy` and `roofline` label a fake device", async () => {
-  const figures = ["--threads", "128", "--registers", "32"];
+Deno.test("`occupancy`, `roofline` and `compile` label a fake device", async () => {
+  const figures = ["--registers", "32"];
   const rates = ["--bytes", "1", "--operations", "1"];
-  for (const args of [["occupancy", ...figures], ["roofline", ...rates]]) {
-    const fakes = { GRIDSTRIDE_FAKE: "24GiB@8.9", GRIDSTRIDE_DEVICE: undefined };
+  for (const args of [["occupancy", ...figures], ["roofline", ...rates], ["compile", SOURCE]]) {
+    const fakes = {
+      GRIDSTRIDE_FAKE: "24GiB@8.9",
+      GRIDSTRIDE_DEVICE: undefined,
+      GRIDSTRIDE_CACHE_DIR: cache,
+    };
     const text = await runCommandLine(args, fakes);
-    assertMatch(text.stdout, /^host:0 \(fake\)/, text.stderr);
+    assertMatch(text.stdout, /^(?:library for )?host:0 \(fake\)/, text.stderr);
     const { stdout } = await runCommandLine([...args, "--json"], fakes);
     assertEquals(JSON.parse(stdout).fake, true);
   }
+});
+
+Deno.test("`occupancy` assumes blocks of 256 threads without --threads and --block", async () => {
+  const { stdout } = await run("--capability 8.9 --registers 8");
+  assertMatch(stdout, /6 blocks of 256 threads on a multiprocessor/);
 });
 
 Deno.test("`occupancy` explains a block that does not fit, and an unknown capability", async () => {
@@ -167,7 +176,6 @@ Deno.test({
 
 Deno.test("`occupancy` exits with 2 for invalid options", async () => {
   await assertFails(2, run, [
-    ["--registers 8", "--threads or --block is missing"],
     ["--threads 8 --block 8 --registers 8", "both --threads and --block"],
     ["--threads 0 --registers 8", "Cannot use --threads as it must be an integer in 1.."],
     ["--threads 1.5 --registers 8", 'it is "1.5"'],

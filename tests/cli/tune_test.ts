@@ -56,7 +56,8 @@ Deno.test("`tune` finds the fastest macros, writes the result of one launch, and
     { GRIDSTRIDE_CACHE_DIR: cache },
   );
   assertEquals([code, stderr], [0, ""]);
-  assertStringIncludes(stdout, "best: ROUNDS=10 (stored result; --fresh times again)");
+  const label = device.info.fake ? `${device.label} (fake)` : device.label;
+  assertStringIncludes(stdout, `best on ${label}: ROUNDS=10 (stored result; --fresh times again)`);
 });
 
 Deno.test("`tune` combines macros, evaluates launch parameters, and reports failures", async () => {
@@ -84,7 +85,7 @@ Deno.test("`tune` combines macros, evaluates launch parameters, and reports fail
   assertStringIncludes(found[2]!.reason!, "at least one round");
   const { code, stdout } = await tune(args);
   assertEquals(code, 0);
-  for (const text of ["ROUNDS", "BLOCK", "× best", "→", "failed", "best: ROUNDS=10 BLOCK=64"]) {
+  for (const text of ["ROUNDS", "BLOCK", "× best", "→", "failed", `: ROUNDS=10 BLOCK=64`]) {
     assertStringIncludes(stdout, text);
   }
 });
@@ -120,6 +121,7 @@ Deno.test("`tune` refuses invalid options and files", async () => {
   const rounds = ["--tune", "ROUNDS=1"];
   await assertFails(2, tune, [
     [right, "Cannot run gridstride tune as there must be either --tune or --configurations"],
+    [right, "--tune BLOCK=64,128,256,512 --block BLOCK"],
     [[...right, ...rounds, "--configurations", bad], "either --tune or --configurations"],
     [[...right, "--tune", "ROUNDS"], "Cannot use --tune as it must be NAME=VALUE"],
     [[...right, "--tune", "1=2"], "Cannot use --tune as it must be NAME=VALUE"],
@@ -249,10 +251,14 @@ Deno.test("`describeTuning()` lists the best first, and compares common rounds",
   const dropped = rowOf(8, [15, 16, 15], { stoppedEarly: true });
   const refuted = rowOf(32, [9, 9, 9, 19, 19, 19, 19, 19, 19], { refuted: true });
   const failed = rowOf(64, [], { reason: "RangeError: too large\n    and more" });
+  const noisy = rowOf(128, [9, 10, 11, 19, 19, 20, 21, 22, 23]);
+  const later = rowOf(256, [12, 13, 14]);
   const text = describeTuning({
+    device: "host:0 (fake)",
+    fake: true,
     best: best.configuration,
     origin: "timed",
-    report: [failed, dropped, refuted, best],
+    report: [failed, dropped, refuted, noisy, later, best],
   });
   assertEquals(
     text,
@@ -260,9 +266,11 @@ Deno.test("`describeTuning()` lists the best first, and compares common rounds",
 ─  ────  ──────  ──────  ──────────────────────────────────────────────
 →    16   20.00    1.00
      32   19.00    0.95  not faster than the first one when timed again
+    128   19.00    0.95  not certainly faster: within the noise
+    256   13.00    1.30  slower in the rounds of both
       8   15.00    1.50  stopped early
      64  failed          RangeError: too large
 
-best: TILE=16 (timed now)`,
+best on host:0 (fake): TILE=16 (timed now)`,
   );
 });

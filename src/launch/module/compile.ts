@@ -118,6 +118,12 @@ function compiledContents<Structs extends StructTypes>(
 ): ModuleContents<Structs> {
   tellCompiled(context, { name, begun, ended: performance.now(), cached });
   const kernels = compiledKernels(declarations, instances);
+  if (kernels.length === 0) {
+    throw new RangeError(
+      `Cannot compile ${name} as it must have a kernel: it has none. Kernels are functions with ` +
+        "__global__; name one that a macro declares in options.instances",
+    );
+  }
   const parts = { ...declarations, name, image, cached, kernels, structs };
   return new ModuleContents(parts, true);
 }

@@ -5,7 +5,7 @@
  */
 
 import { displayAs } from "../../ffi/display.ts";
-import { requireObject, requireOptions } from "../../ffi/arguments.ts";
+import { requireInteger, requireObject, requireOptions } from "../../ffi/arguments.ts";
 import { OutOfMemoryError } from "../../ffi/cuda_error.ts";
 import { describeValue, formatBytes } from "../../ffi/describe_value.ts";
 import { logger } from "../../ffi/logging.ts";
@@ -255,14 +255,10 @@ export class MemoryManager {
   /**
    * Checks for an address inside a live buffer of this device.
    *
-   * @throws {TypeError} If the address is not a number.
+   * @throws {TypeError | RangeError} If the address is not an integer of at least 0.
    */
   ownsPointer(address: number): boolean {
-    if (typeof address !== "number") {
-      throw new TypeError(
-        `Cannot look an address up as it must be a number: it is ${describeValue(address)}`,
-      );
-    }
+    requireInteger(address, "address", "look up an address");
     const isDirect = this.#liveDirect().some((buffer) =>
       address >= buffer.address && address < buffer.address + buffer.byteLength
     );

@@ -5,7 +5,12 @@
  */
 
 import { displayAs } from "../../ffi/display.ts";
-import { requireInstance, requireObject, requireOptions } from "../../ffi/arguments.ts";
+import {
+  requireInstance,
+  requireInteger,
+  requireObject,
+  requireOptions,
+} from "../../ffi/arguments.ts";
 import { describeValue, formatBytes } from "../../ffi/describe_value.ts";
 import { giveBack } from "../../ffi/give_back.ts";
 import { contextOf, type DeviceContext, labelOf } from "../../hardware/device_context.ts";
@@ -313,14 +318,10 @@ export class MemoryPool implements Disposable {
   /**
    * Whether an address lies in a live buffer.
    *
-   * @throws {TypeError} If the address is not a number.
+   * @throws {TypeError | RangeError} If the address is not an integer of at least 0.
    */
   ownsPointer(address: number): boolean {
-    if (typeof address !== "number") {
-      throw new TypeError(
-        `Cannot look an address up as it must be a number: it is ${describeValue(address)}`,
-      );
-    }
+    requireInteger(address, "address", "look up an address");
     return isLiveAddress(this.#blocks, address);
   }
 

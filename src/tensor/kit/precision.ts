@@ -161,7 +161,8 @@ export function precisionOf(
   const isAffected = ["float16", "bfloat16", "float32"].includes(dtype);
   if (isAffected) {
     const { mode, allow } = policies.get(context) ?? general;
-    const chosen = requireMode(requested ?? mode, action, context);
+    // Only an absent precision is the device's: null is refused like any other value.
+    const chosen = requireMode(requested === undefined ? mode : requested, action, context);
     if (chosen !== "auto" || dtype !== "float32") return chosen;
     return allow.find((narrow) => hasUnits(context, narrow)) ?? "auto";
   }

@@ -224,6 +224,13 @@ Deno.test("compile() compiles each instance once", async () => {
   assert(first.disposed && last.disposed);
 });
 
+Deno.test("`compile()` refuses a source without kernels, with advice", async () => {
+  const refusal = "must have a kernel: it has none. Kernels are functions with __global__";
+  for (const source of ["", "int x;"]) {
+    await assertRejects(() => device.compile(source), RangeError, refusal);
+  }
+});
+
 Deno.test("dispose() ends kernels and variables", async () => {
   const other = await device.compile("__global__ void f(int* x) { *x = 1; } __device__ int v;");
   const f = other.kernel("f(int* x)");

@@ -95,10 +95,11 @@ Deno.test("ownsPointer() finds addresses inside live buffers only", () => {
     buffer.free();
     assertEquals(manager.ownsPointer(address), false);
   }
-  for (const address of [0, -1, NaN, Infinity, 2 ** 60]) {
-    assertEquals(manager.ownsPointer(address), false);
+  assertEquals(manager.ownsPointer(0), false);
+  assertThrows(() => manager.ownsPointer(4096n as never), TypeError, "integer in 0.");
+  for (const wrong of [-1, 1.5, NaN, Infinity]) {
+    assertThrows(() => manager.ownsPointer(wrong), RangeError, "address must be an integer");
   }
-  assertThrows(() => manager.ownsPointer(4096n as never), TypeError, "a number: it is 4096n");
 });
 
 Deno.test("allocate() beyond the capacity throws with numbers and takes nothing", () => {
