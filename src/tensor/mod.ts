@@ -3,7 +3,7 @@
  * array API standard, in camelCase.
  *
  * @example
- * ```ts ignore
+ * ```ts
  * import { tensor } from "@gridstride/cuda/tensor";
  *
  * using x = tensor([[1, 2], [3, 4]]);
@@ -22,10 +22,17 @@ import { provideOperations } from "./tensor.ts";
 
 provideOperations({ ...elementwise, ...reductions, dense, matmul });
 
-export { type ElementValue, type Nested, Tensor } from "./tensor.ts";
+export { type Nested, Tensor } from "./tensor.ts";
 export type { Operand, TensorOptions } from "./kit/checks.ts";
 export type { Shape, Slice } from "./kit/layout.ts";
-export type { Absorbed, FirstAbove, FloatResult, Promote, SumResult } from "./kit/promotion.ts";
+export type {
+  Absorbed,
+  ElementValue,
+  FirstAbove,
+  FloatResult,
+  Promote,
+  SumResult,
+} from "./kit/promotion.ts";
 export {
   arange,
   type CreationOptions,

@@ -12,10 +12,9 @@ import type { DType, TypedArrayOf } from "../memory/dtype.ts";
 import { widenToFloat32 } from "../memory/element_bits.ts";
 import { isCapturing } from "../stream/running_captures.ts";
 import type { dense } from "./elementwise_kernel.ts";
-import type { Operand } from "./kit/checks.ts";
+import type { Operand, TypeOf } from "./kit/checks.ts";
 import { arrayText } from "./array_text.ts";
 import type * as elementwise from "./elementwise.ts";
-import type { DivideResult, TypeOf } from "./elementwise.ts";
 import type { ExpressionNode } from "./kit/expression/node.ts";
 import type { Tracer } from "./fusion.ts";
 import {
@@ -37,7 +36,13 @@ import {
   sliceAxis,
 } from "./kit/layout.ts";
 import type { matmul, MatmulOptions } from "./matmul/matmul.ts";
-import type { FloatResult, Promote, SumResult } from "./kit/promotion.ts";
+import type {
+  DivideResult,
+  ElementValue,
+  FloatResult,
+  Promote,
+  SumResult,
+} from "./kit/promotion.ts";
 import type * as reductions from "./reductions.ts";
 import { addToScope } from "./scope.ts";
 import type { TensorStorage } from "./kit/storage.ts";
@@ -47,11 +52,6 @@ import type { TensorStorage } from "./kit/storage.ts";
  * @category Tensors
  */
 export type Nested<Element> = Element | readonly Nested<Element>[];
-
-/** The JavaScript value of an element. */
-export type ElementValue<D extends DType> = D extends "int64" | "uint64" ? bigint
-  : D extends "bool" ? boolean
-  : number;
 
 /** A value in the expression that `fuse()` builds. */
 export interface TracedValue {
@@ -137,7 +137,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
   readonly size: number;
   /** Whether the elements lie in row-major order without gaps. */
   readonly isDense: boolean;
-  /** The device of the memory. */
+  /** @ignore The context of the memory's device. */
   readonly context: DeviceContext;
   readonly #storage: TensorStorage | undefined;
   readonly #traced: TracedValue | undefined;
@@ -233,7 +233,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return this.#disposed || this.#storage?.freed === true;
   }
 
-  /** Throws if the tensor is disposed. */
+  /** @ignore Throws if the tensor is disposed. */
   requireUsable(action: string, name = "the tensor"): void {
     if (!this.disposed) return;
     const place = this.#disposedAt === undefined ? "" : `, ${this.#disposedAt}`;

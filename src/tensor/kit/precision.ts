@@ -65,6 +65,7 @@ function requireMode(mode: unknown, action: string, context?: DeviceContext): Pr
  * Sets the precision of the matrix products of operands of up to 32 bits that name none themselves.
  * Products of `float64` and of integers are not affected.
  *
+ * @param mode The precision; `auto` is the default.
  * @param options `device`: the device; without, all devices that have no setting of their own.
  * @throws {TypeError} If there is no such mode.
  * @throws {RangeError} If the device lacks the units for the mode: FP16 needs compute capability
