@@ -51,6 +51,14 @@ function exitCodeOf(error: unknown): number | undefined {
  *
  * @param args The arguments of the program.
  * @returns The exit code: 0 success, 1 failure or no device, 2 invalid usage or environment.
+ *
+ * @example
+ * ```ts
+ * import { main } from "@gridstride/cuda/cli";
+ *
+ * console.log(await main(["devices", "--json"])); // 0
+ * ```
+ * @category Command line
  */
 export async function main(args: readonly string[]): Promise<number> {
   try {

@@ -62,6 +62,14 @@ function candidates(devices: readonly DeviceInfo[]) {
  * @throws {NoDeviceError} If there is no device.
  * @throws {LibraryNotFoundError} If the native library is not built: that of `kind`, if it is given.
  * @throws {RangeError} If `kind` is not a kind of device.
+ *
+ * @example
+ * ```ts
+ * import { bestDevice } from "@gridstride/cuda";
+ *
+ * const { name, reason } = bestDevice();
+ * console.log(name, reason);
+ * ```
  * @category Devices
  */
 export function bestDevice(kind?: DeviceKind): {

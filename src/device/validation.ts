@@ -79,6 +79,8 @@ function requireSizes(sizes: readonly number[]): void {
  * place. Integer results must be exact. The kernels of tensor operations are compiled on the first
  * run; one that does not compile fails its row, and the others are run.
  *
+ * @param device The device to validate.
+ * @param options The operations, the sizes, the seed, and a callback for progress.
  * @throws {RangeError} If an operation is unknown.
  *
  * @example

@@ -54,12 +54,15 @@ export function describeValue(value: unknown): string {
  *
  * The script of memory pages contains the text of this function, so it refers to nothing else.
  *
+ * @param bytes The size.
+ *
  * @example
  * ```ts
  * import { formatBytes } from "@gridstride/cuda/memory";
  *
  * console.log(formatBytes(10_486_272)); // 10.0 MiB
  * ```
+ * @category Sizes
  */
 export function formatBytes(bytes: number): string {
   if (typeof bytes !== "number") {

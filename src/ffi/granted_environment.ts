@@ -7,7 +7,10 @@
 
 import { isAbsolute, resolve } from "node:path";
 
-/** Returns an environment variable; undefined if it is not set or not permitted. */
+/**
+ * Returns an environment variable; undefined if it is not set or not permitted.
+ * @category Building
+ */
 export type EnvironmentReader = (name: string) => string | undefined;
 
 /** Whether this process may read the variable. */

@@ -23,6 +23,7 @@ let explicitPath: string | URL | undefined;
  * Sets the place of the native libraries, before one is opened. By default they are searched for
  * in `GRIDSTRIDE_LIBRARY`, in `build/` beside the module, and in the user cache.
  *
+ * @param options `path`: the directory that contains the libraries, or one library.
  * @throws {TypeError} If a library is already open.
  *
  * @example

@@ -46,6 +46,14 @@ export function matchByteSize(text: string): number | undefined {
  * @param text Such as `"512MiB"`, `"2G"` or `"4096"`.
  * @returns Bytes, below 2^53.
  * @throws {RangeError} If the text is not such a size.
+ *
+ * @example
+ * ```ts
+ * import { parseByteSize } from "@gridstride/cuda/memory";
+ *
+ * console.log(parseByteSize("2KiB")); // 2048
+ * ```
+ * @category Sizes
  */
 export function parseByteSize(text: string): number {
   const bytes = matchByteSize(text);

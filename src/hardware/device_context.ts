@@ -43,6 +43,7 @@ export class DeviceContext {
   /**
    * Holds the context once more, until a matching {@linkcode DeviceContext.release}.
    *
+   * @ignore
    * @throws {TypeError} If it is closed.
    */
   retain(): void {
@@ -56,6 +57,7 @@ export class DeviceContext {
    * Releases the context once; the last release runs the functions of
    * {@linkcode DeviceContext.onClose}.
    *
+   * @ignore
    * @throws {TypeError} If it is closed.
    */
   release(): void {
@@ -82,7 +84,11 @@ export class DeviceContext {
     if (failures.length > 1) throw new AggregateError(failures, `Cannot close ${this.label}`);
   }
 
-  /** Registers a function to run when the context closes, last in first out. */
+  /**
+   * Registers a function to run when the context closes, last in first out.
+   *
+   * @ignore
+   */
   onClose(close: () => void): void {
     this.#closers.push(close);
   }

@@ -107,6 +107,13 @@ export function cudaPresence(): CudaPresence {
 /**
  * Whether there is a real NVIDIA GPU that this process can use. A fake does not count, and while
  * `GRIDSTRIDE_FAKE` is set real GPUs are hidden.
+ *
+ * @example
+ * ```ts
+ * import { cudaAvailable } from "@gridstride/cuda";
+ *
+ * console.log(cudaAvailable() ? "CUDA" : "the host device");
+ * ```
  * @category Devices
  */
 export function cudaAvailable(): boolean {
@@ -189,6 +196,13 @@ export function listDevicesOf(kind: DeviceKind): DeviceInfo[] {
 
 /**
  * The number of devices that {@linkcode listDevices} lists.
+ *
+ * @example
+ * ```ts
+ * import { deviceCount, listDevices } from "@gridstride/cuda";
+ *
+ * console.log(deviceCount() === listDevices().length); // true
+ * ```
  * @category Devices
  */
 export function deviceCount(): number {

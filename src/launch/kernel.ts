@@ -84,6 +84,7 @@ export class Kernel<
   /**
    * Prepares launches of a kernel of the library.
    *
+   * @ignore
    * @param id The library's handle of the kernel.
    * @param owner The module that it ends with; absent for built-in kernels, which never end.
    */

@@ -31,6 +31,7 @@ const BATCH = 64;
  * Times launches of a kernel by events on its stream, one by one. All launches have the same
  * arguments: a kernel that adds to its output continues to add.
  *
+ * @param kernel The kernel.
  * @param config Grid, block, dynamic shared memory and stream, as in {@linkcode Kernel.launch}.
  * @param kernelArguments The arguments of each launch.
  * @param options `warmUp` launches before the first timed one, 0 to 1 million, 3 by default;

@@ -169,7 +169,15 @@ function storageOf(dtype: DType): Storage {
 /**
  * The bytes one element occupies.
  *
+ * @param dtype The element type.
  * @throws {TypeError} If `dtype` is not an element type.
+ *
+ * @example
+ * ```ts
+ * import { bytesPerElement } from "@gridstride/cuda";
+ *
+ * console.log(bytesPerElement("bfloat16")); // 2
+ * ```
  * @category Memory
  */
 export function bytesPerElement(dtype: DType): 1 | 2 | 4 | 8 {

@@ -213,6 +213,9 @@ function requireNarrowFloat(dtype: string): void {
 /**
  * Rounds an array of float32 to a narrow format.
  *
+ * @param dtype The narrow format.
+ * @param source The numbers.
+ *
  * @example
  * ```ts
  * import { narrowFromFloat32 } from "@gridstride/cuda";
@@ -231,6 +234,16 @@ export function narrowFromFloat32<
 
 /**
  * Widens an array of a narrow format to float32, which represents all of its values exactly.
+ *
+ * @param dtype The narrow format.
+ * @param source The elements of that format.
+ *
+ * @example
+ * ```ts
+ * import { widenToFloat32 } from "@gridstride/cuda";
+ *
+ * console.log(widenToFloat32("bfloat16", Uint16Array.of(0x3f80, 0xc000))); // [ 1, -2 ]
+ * ```
  * @category Memory
  */
 export function widenToFloat32<

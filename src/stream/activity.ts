@@ -10,12 +10,16 @@ import type { KernelAttributes } from "../ffi/native_kernel.ts";
 import { type DeviceContext, labelOf } from "../hardware/device_context.ts";
 import type { Stream } from "./stream.ts";
 
-/** The direction of a copy; `peer` is from one device to another. */
+/**
+ * The direction of a copy; `peer` is from one device to another.
+ * @category Recordings
+ */
 export type CopyDirection = "hostToDevice" | "deviceToHost" | "deviceToDevice" | "peer";
 
 /**
  * The host memory of a copy: the program's pinned memory; pinned memory that an array is staged
  * through; the array itself, for which the call waits; or none.
+ * @category Recordings
  */
 export type CopyHostMemory = "pinned" | "staged" | "pageable" | "none";
 

@@ -183,6 +183,8 @@ export class Stream implements Disposable {
   /**
    * Identifies the running capture of the stream; all streams of one capture return the same object.
    * `undefined` if the stream is not being captured.
+   *
+   * @ignore
    */
   get captureToken(): object | undefined {
     return captureOf(this);

@@ -58,6 +58,9 @@ export interface TensordotOptions extends TensorOptions {
 /**
  * The sum of products over pairs of axes. The result has the other axes of `x`, then those of `y`.
  *
+ * @param x The left operand.
+ * @param y The right operand.
+ * @param options The pairs of axes, and the stream.
  * @throws {RangeError} If the extents of a pair differ.
  *
  * @example
@@ -108,7 +111,18 @@ export function tensordot<D extends DType, E extends DType>(
 /**
  * The products of all pairs of elements of two vectors: one row for each element of `x`.
  *
+ * @param x A vector: the rows of the result.
+ * @param y A vector: the columns of the result.
+ * @param options The stream.
  * @throws {RangeError} If an operand has not one dimension.
+ *
+ * @example
+ * ```ts
+ * import { outer, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = outer(tensor([1, 2]), tensor([10, 20]));
+ * console.log(await y.toNested()); // [ [ 10, 20 ], [ 20, 40 ] ]
+ * ```
  * @category Linear algebra
  */
 export function outer<D extends DType, E extends DType>(
@@ -132,8 +146,18 @@ export function outer<D extends DType, E extends DType>(
 /**
  * The sums of products of vectors along an axis, the last by default. Other axes are broadcast.
  *
+ * @param x The left operand.
+ * @param y The right operand.
  * @param options `axis`: a negative one, counted from the end of both shapes.
  * @throws {RangeError} If the extents of the axis differ, or the axis is not negative.
+ *
+ * @example
+ * ```ts
+ * import { tensor, vecdot } from "@gridstride/cuda/tensor";
+ *
+ * using y = vecdot(tensor([[1, 2], [3, 4]]), tensor([10, 1]));
+ * console.log(await y.toNested()); // [ 12, 34 ]
+ * ```
  * @category Linear algebra
  */
 export function vecdot<D extends DType, E extends DType>(

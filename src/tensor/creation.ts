@@ -136,6 +136,7 @@ function typedElements(dtype: DType, elements: readonly unknown[], action: strin
  * @param data Numbers give `float32`, big integers `int64`, booleans `bool`, and typed arrays their
  * element type, unless the options name another type. {@linkcode fromTypedArray} gives the elements
  * another shape, or takes them for the bits of `bfloat16`, 8-bit floats or `bool`.
+ * @param options The element type, the device and the stream.
  * @throws {RangeError} If the arrays are ragged, or an integer does not fit the type.
  * @throws {TypeError} If an element is no number, or typed arrays differ and no type is named.
  *
@@ -210,7 +211,16 @@ export function tensor(
  *
  * @param array Its class gives the element type, unless the options name another one for its bits.
  * @param shape One dimension by default.
+ * @param options The element type of the bits, the device and the stream.
  * @throws {RangeError} If the shape has another number of elements.
+ *
+ * @example
+ * ```ts
+ * import { fromTypedArray } from "@gridstride/cuda/tensor";
+ *
+ * using y = fromTypedArray(Int16Array.of(1, 2, 3, 4), [2, 2]);
+ * console.log(await y.toNested()); // [ [ 1, 2 ], [ 3, 4 ] ]
+ * ```
  * @category Making tensors
  */
 export function fromTypedArray<A extends SelfDescribingArray, D extends DType = DTypeOf<A> & DType>(
@@ -246,7 +256,20 @@ export function requireSize(length: number, shape: Shape, action: string): void 
  * Makes a tensor over a buffer, without a copy. The tensor frees the buffer; work that wrote the
  * buffer must be on its stream.
  *
+ * @param buffer The elements in row-major order.
+ * @param shape The extents of the axes; one dimension by default.
+ * @param options The stream.
  * @throws {RangeError} If the shape has another number of elements than the buffer.
+ *
+ * @example
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ * import { fromBuffer } from "@gridstride/cuda/tensor";
+ *
+ * using device = openDevice();
+ * using x = fromBuffer(device.allocate("float32", 4, { fill: 1 }), [2, 2]);
+ * console.log(await x.toNested()); // [ [ 1, 1 ], [ 1, 1 ] ]
+ * ```
  * @category Making tensors
  */
 export function fromBuffer<D extends DType>(
@@ -272,7 +295,18 @@ export function fromBuffer<D extends DType>(
 /**
  * A tensor with one value in all elements.
  *
+ * @param shape The extents of the axes.
+ * @param value The value of all elements.
+ * @param options The element type, the device and the stream.
  * @throws {RangeError} If the value does not fit the element type.
+ *
+ * @example
+ * ```ts
+ * import { full } from "@gridstride/cuda/tensor";
+ *
+ * using y = full([2, 2], 7, { dtype: "int32" });
+ * console.log(await y.toNested()); // [ [ 7, 7 ], [ 7, 7 ] ]
+ * ```
  * @category Making tensors
  */
 export function full<D extends DType = "float32">(
@@ -296,6 +330,17 @@ export function full<D extends DType = "float32">(
 
 /**
  * A tensor of zeros.
+ *
+ * @param shape The extents of the axes.
+ * @param options The element type, the device and the stream.
+ *
+ * @example
+ * ```ts
+ * import { zeros } from "@gridstride/cuda/tensor";
+ *
+ * using y = zeros([2, 2]);
+ * console.log(await y.toNested()); // [ [ 0, 0 ], [ 0, 0 ] ]
+ * ```
  * @category Making tensors
  */
 export function zeros<D extends DType = "float32">(
@@ -307,6 +352,17 @@ export function zeros<D extends DType = "float32">(
 
 /**
  * A tensor of ones.
+ *
+ * @param shape The extents of the axes.
+ * @param options The element type, the device and the stream.
+ *
+ * @example
+ * ```ts
+ * import { ones } from "@gridstride/cuda/tensor";
+ *
+ * using y = ones([2, 2]);
+ * console.log(await y.toNested()); // [ [ 1, 1 ], [ 1, 1 ] ]
+ * ```
  * @category Making tensors
  */
 export function ones<D extends DType = "float32">(
@@ -399,8 +455,20 @@ function progression<D extends DType>(
 /**
  * The numbers from `start` up to but not including `stop`; `arange(stop)` begins with 0.
  *
+ * @param start The first number; the end if `stop` is missing.
+ * @param stop The end, which is not included.
+ * @param step The difference of neighbours; 1 by default.
+ * @param options The element type, the device and the stream.
  * @throws {RangeError} If a number is not finite, the step is 0, or an element is out of the range
  * of an integer type.
+ *
+ * @example
+ * ```ts
+ * import { arange } from "@gridstride/cuda/tensor";
+ *
+ * using y = arange(2, 10, 3);
+ * console.log(await y.toNested()); // [ 2, 5, 8 ]
+ * ```
  * @category Making tensors
  */
 export function arange<D extends DType = "float32">(
@@ -429,8 +497,20 @@ export function arange<D extends DType = "float32">(
 /**
  * Evenly spaced numbers from `start` to `stop`, both included.
  *
+ * @param start The first number.
+ * @param stop The last number.
+ * @param count The number of elements.
+ * @param options The element type, the device and the stream.
  * @throws {RangeError} If a number is not finite, the count is no integer of at least 0, or an
  * element is out of the range of an integer type.
+ *
+ * @example
+ * ```ts
+ * import { linspace } from "@gridstride/cuda/tensor";
+ *
+ * using y = linspace(0, 1, 5);
+ * console.log(await y.toNested()); // [ 0, 0.25, 0.5, 0.75, 1 ]
+ * ```
  * @category Making tensors
  */
 export function linspace<D extends DType = "float32">(

@@ -24,6 +24,17 @@ import { type Nested, Tensor } from "./tensor.ts";
 
 /**
  * A tensor with undefined elements, for a result that is written as a whole.
+ *
+ * @param shape The extents of the axes.
+ * @param options The element type, the device and the stream.
+ *
+ * @example
+ * ```ts
+ * import { empty } from "@gridstride/cuda/tensor";
+ *
+ * using y = empty([2, 3], { dtype: "int8" });
+ * console.log(y.shape, y.dtype); // [ 2, 3 ] int8
+ * ```
  * @category Making tensors
  */
 export function empty<D extends DType = "float32">(
@@ -48,6 +59,17 @@ function like<D extends DType, R extends DType>(
 
 /**
  * A tensor with undefined elements, of the shape, element type and device of another one.
+ *
+ * @param x The tensor with the shape.
+ * @param options Another element type, device or stream.
+ *
+ * @example
+ * ```ts
+ * import { emptyLike, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = emptyLike(tensor([1, 2, 3]));
+ * console.log(y.shape, y.dtype); // [ 3 ] float32
+ * ```
  * @category Making tensors
  */
 export function emptyLike<D extends DType, R extends DType = D>(
@@ -59,6 +81,17 @@ export function emptyLike<D extends DType, R extends DType = D>(
 
 /**
  * A tensor of zeros, of the shape, element type and device of another one.
+ *
+ * @param x The tensor with the shape.
+ * @param options Another element type, device or stream.
+ *
+ * @example
+ * ```ts
+ * import { tensor, zerosLike } from "@gridstride/cuda/tensor";
+ *
+ * using y = zerosLike(tensor([1, 2]));
+ * console.log(await y.toNested()); // [ 0, 0 ]
+ * ```
  * @category Making tensors
  */
 export function zerosLike<D extends DType, R extends DType = D>(
@@ -70,6 +103,17 @@ export function zerosLike<D extends DType, R extends DType = D>(
 
 /**
  * A tensor of ones, of the shape, element type and device of another one.
+ *
+ * @param x The tensor with the shape.
+ * @param options Another element type, device or stream.
+ *
+ * @example
+ * ```ts
+ * import { onesLike, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = onesLike(tensor([5, 6]));
+ * console.log(await y.toNested()); // [ 1, 1 ]
+ * ```
  * @category Making tensors
  */
 export function onesLike<D extends DType, R extends DType = D>(
@@ -82,7 +126,18 @@ export function onesLike<D extends DType, R extends DType = D>(
 /**
  * A tensor with one value in all elements, of the shape, element type and device of another one.
  *
+ * @param x The tensor with the shape.
+ * @param value The value of all elements.
+ * @param options Another element type, device or stream.
  * @throws {RangeError} If the value does not fit the element type.
+ *
+ * @example
+ * ```ts
+ * import { fullLike, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = fullLike(tensor([1, 2]), 7);
+ * console.log(await y.toNested()); // [ 7, 7 ]
+ * ```
  * @category Making tensors
  */
 export function fullLike<D extends DType, R extends DType = D>(
@@ -100,6 +155,7 @@ const streamOf = ({ stream }: CreationOptions) => stream === undefined ? {} : { 
  * A tensor of nested arrays, of a typed array, or of another tensor: a view if the element type and
  * the device are the same and no copy is requested.
  *
+ * @param data The elements, or the tensor.
  * @param options `copy`: true never makes a view.
  *
  * @example

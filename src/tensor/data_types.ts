@@ -65,6 +65,7 @@ const FLOATS: Readonly<Record<FloatDType, readonly [digits: number, max: number,
 /**
  * The limits of a floating element type.
  *
+ * @param type The element type, or a tensor that has it.
  * @throws {TypeError} If the type is not floating.
  *
  * @example
@@ -107,6 +108,7 @@ export interface IntegerInformation {
 /**
  * The limits of an integer element type.
  *
+ * @param type The element type, or a tensor that has it.
  * @throws {TypeError} If the type is no integer.
  *
  * @example
@@ -160,6 +162,8 @@ const KINDS: Readonly<Record<DTypeKind, (dtype: DType) => boolean>> = {
 /**
  * Whether an element type is of a kind, or is another one, or any of several.
  *
+ * @param type The element type, or a tensor that has it.
+ * @param kind A kind or an element type, or several.
  * @throws {TypeError} If a kind is unknown.
  *
  * @example
@@ -191,6 +195,9 @@ export function isdtype(
 /**
  * Whether the type of a result of both is the second one: a cast that loses nothing by its kind.
  *
+ * @param from The element type, or a tensor that has it.
+ * @param to The element type of the result.
+ *
  * @example
  * ```ts
  * import { canCast } from "@gridstride/cuda/tensor";
@@ -208,6 +215,7 @@ export function canCast(from: Typed, to: DType): boolean {
 /**
  * The element type of the result of an operation of several types.
  *
+ * @param types Element types, or tensors that have them.
  * @throws {TypeError} If there is none, or the types do not combine.
  *
  * @example

@@ -88,6 +88,19 @@ let isEnabled = true;
 /**
  * Whether functions of {@linkcode fuse} run as one kernel. Without, they run their operations one by
  * one, with the same results, for finding a mistake or comparing speed.
+ *
+ * @param enabled Whether one kernel runs them; true at first.
+ *
+ * @example
+ * ```ts
+ * import { fuse, setKernelFusion, type Tensor, tensor } from "@gridstride/cuda/tensor";
+ *
+ * const f = fuse((x: Tensor<"float32">) => x.multiply(2).add(1));
+ * setKernelFusion(false); // f() runs two kernels.
+ * using y = f(tensor([1, 2]));
+ * console.log(await y.toNested()); // [ 3, 5 ]
+ * setKernelFusion(true);
+ * ```
  * @category Tensors
  */
 export function setKernelFusion(enabled: boolean): void {

@@ -32,7 +32,10 @@ import { runTemplate } from "./kit/templates.ts";
 import { TensorScope } from "./scope.ts";
 import { storageOf, type Tensor } from "./tensor.ts";
 
-/** Positions along an axis. */
+/**
+ * Positions along an axis.
+ * @category Indexing
+ */
 export type Indices = Tensor<"int32"> | Tensor<"int64">;
 
 /**
@@ -116,6 +119,9 @@ function gather(
  * The elements, rows or planes at positions along an axis: the axis is replaced by the shape of the
  * positions. Negative positions count from the end.
  *
+ * @param x The tensor.
+ * @param indices The positions along the axis.
+ * @param options The axis, and the stream.
  * @throws {RangeError} If the axis is out of range; when the result is read if a position is.
  * @throws {TypeError} If the positions are not `int32` or `int64`.
  *
@@ -166,9 +172,20 @@ export function taken(
  * Elements at positions along an axis, the last by default, with positions of their own for each
  * place on the other axes: `argsort()` gives such positions. Other axes broadcast.
  *
+ * @param x The tensor.
+ * @param indices The positions along the axis, in a shape that broadcasts with the other axes.
+ * @param options The axis, and the stream.
  * @throws {RangeError} If the shapes do not broadcast; when the result is read if a position is out
  * of range.
  * @throws {TypeError} If the positions are not `int32` or `int64`.
+ *
+ * @example
+ * ```ts
+ * import { takeAlongAxis, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = takeAlongAxis(tensor([[5, 6], [7, 8]]), tensor([[1], [0]], { dtype: "int32" }));
+ * console.log(await y.toNested()); // [ [ 6 ], [ 7 ] ]
+ * ```
  * @category Indexing
  */
 export function takeAlongAxis<D extends DType>(
@@ -200,9 +217,19 @@ export function takeAlongAxis<D extends DType>(
  * The rows of a table at positions, such as the vectors of words.
  *
  * @param weights The table: two dimensions.
+ * @param indices The positions of rows.
+ * @param options The stream.
  * @throws {RangeError} If the table has not two dimensions; when the result is read if a position is
  * out of range.
  * @throws {TypeError} If the positions are not `int32` or `int64`.
+ *
+ * @example
+ * ```ts
+ * import { embedding, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = embedding(tensor([[1, 2], [3, 4]]), tensor([1, 0, 1], { dtype: "int32" }));
+ * console.log(await y.toNested()); // [ [ 3, 4 ], [ 1, 2 ], [ 3, 4 ] ]
+ * ```
  * @category Indexing
  */
 export function embedding<D extends DType>(
@@ -245,20 +272,32 @@ function countedFromBegin(indices: Tensor, extent: number, options: TensorOption
  * the shape of `take(x, indices, { axis })`. Several updates of one element are added in their
  * order, in `float32` for 16-bit floats, so the same input gives the same bits.
  *
+ * @param x The tensor.
+ * @param indices The positions along the axis.
+ * @param updates The summands.
+ * @param options The axis, and the stream.
  * @throws {RangeError} If the shape of the updates differs; when the result is read if a position is
  * out of range.
  * @throws {TypeError} If the positions are not `int32` or `int64`, the updates have another element
  * type than `x`, or that is an 8-bit float.
+ *
+ * @example
+ * ```ts
+ * import { scatterAdd, tensor, zeros } from "@gridstride/cuda/tensor";
+ *
+ * using y = scatterAdd(zeros([3]), tensor([0, 2, 0], { dtype: "int32" }), tensor([1, 2, 3]));
+ * console.log(await y.toNested()); // [ 4, 0, 2 ]
+ * ```
  * @category Indexing
  */
 export function scatterAdd<D extends DType>(
   x: Tensor<D>,
   indices: Indices,
   updates: Tensor<D>,
-  all: TakeOptions = {},
+  options: TakeOptions = {},
 ): Tensor<D> {
   const action = "scatterAdd";
-  const { axis = 0, ...options } = requireOptions(all, ["axis", "stream"], action);
+  const { axis = 0, ...others } = requireOptions(options, ["axis", "stream"], action);
   const whole = requireStored(x, "x", action);
   const { dtype } = whole;
   if (dtype.startsWith("float8")) {
@@ -278,15 +317,15 @@ export function scatterAdd<D extends DType>(
     );
   }
   const context = commonContext(action, [whole, positions, added]);
-  const stream = streamFor(context, options.stream);
+  const stream = streamFor(context, others.stream);
   using scope = new TensorScope();
-  const result = copyOf(whole, dtype, options);
+  const result = copyOf(whole, dtype, others);
   if (added.size === 0) return scope.keep(result) as Tensor as Tensor<D>;
   const extent = whole.shape[at]!;
-  const flat = countedFromBegin(positions, extent, options).flatten() as Tensor<"int64">;
-  const order = argsort(flat, options);
-  const keys = take(flat, order, options);
-  const source = dense(added, options);
+  const flat = countedFromBegin(positions, extent, others).flatten() as Tensor<"int64">;
+  const order = argsort(flat, others);
+  const keys = take(flat, order, others);
+  const source = dense(added, others);
   const [outer, inner] = [whole.shape.slice(0, at), whole.shape.slice(at + 1)].map(sizeOf);
   runTemplate({
     action,

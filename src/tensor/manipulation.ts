@@ -95,6 +95,8 @@ function requireEqualShapes(list: readonly Tensor[], action: string, except?: nu
  * Joins tensors along an axis, the first by default; with `null`, their elements in row-major order.
  * The result has the common element type.
  *
+ * @param tensors At least one tensor.
+ * @param options The axis, and the stream.
  * @throws {RangeError} If the other extents differ, or the axis is out of range.
  *
  * @example
@@ -149,7 +151,17 @@ function joined(action: string, list: readonly Tensor[], options: AxisOptions): 
 /**
  * Joins tensors of one shape along a new axis, the first by default.
  *
+ * @param tensors At least one tensor.
+ * @param options The axis, and the stream.
  * @throws {RangeError} If the shapes differ, or the axis is out of range.
+ *
+ * @example
+ * ```ts
+ * import { stack, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = stack([tensor([1, 2]), tensor([3, 4])]);
+ * console.log(await y.toNested()); // [ [ 1, 2 ], [ 3, 4 ] ]
+ * ```
  * @category Joining and splitting
  */
 export function stack<const T extends readonly AnyTensor[]>(
@@ -170,8 +182,18 @@ export function stack<const T extends readonly AnyTensor[]>(
 /**
  * Splits a tensor into views along an axis, the first by default.
  *
+ * @param x The tensor.
  * @param sections The number of equal parts, or the positions at which parts begin after the first.
+ * @param options The axis.
  * @throws {RangeError} If the parts would not be equal, or a position is out of order.
+ *
+ * @example
+ * ```ts
+ * import { split, tensor } from "@gridstride/cuda/tensor";
+ *
+ * const [x, y] = split(tensor([1, 2, 3, 4]), 2);
+ * console.log(await x!.toNested(), await y!.toNested()); // [ 1, 2 ] [ 3, 4 ]
+ * ```
  * @category Joining and splitting
  */
 export function split<D extends DType>(
@@ -205,6 +227,17 @@ export function split<D extends DType>(
 
 /**
  * A view with the elements along axes in reverse order; along all axes by default.
+ *
+ * @param x The tensor.
+ * @param options The axes.
+ *
+ * @example
+ * ```ts
+ * import { flip, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = flip(tensor([1, 2, 3]));
+ * console.log(await y.toNested()); // [ 3, 2, 1 ]
+ * ```
  * @category Joining and splitting
  */
 export function flip<D extends DType>(
@@ -219,8 +252,18 @@ export function flip<D extends DType>(
  * Moves elements along axes, and those at the end to the begin. Without an axis, elements move in
  * row-major order.
  *
+ * @param x The tensor.
  * @param shift The distance, or one for each axis; negative ones move to the begin.
+ * @param options The axes, and the stream.
  * @throws {RangeError} If the numbers of distances and axes differ.
+ *
+ * @example
+ * ```ts
+ * import { roll, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = roll(tensor([1, 2, 3]), 1);
+ * console.log(await y.toNested()); // [ 3, 1, 2 ]
+ * ```
  * @category Joining and splitting
  */
 export function roll<D extends DType>(
@@ -263,8 +306,18 @@ export function roll<D extends DType>(
 /**
  * Repeats each element along an axis; without an axis, of all elements in row-major order.
  *
+ * @param x The tensor.
  * @param repeats The number of times, or one number for each position.
+ * @param options The axis, and the stream.
  * @throws {RangeError} If a number is negative, or the numbers are not one for each position.
+ *
+ * @example
+ * ```ts
+ * import { repeat, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = repeat(tensor([1, 2]), 2);
+ * console.log(await y.toNested()); // [ 1, 1, 2, 2 ]
+ * ```
  * @category Joining and splitting
  */
 export function repeat<D extends DType>(
@@ -305,10 +358,19 @@ export function repeat<D extends DType>(
 /**
  * Adds elements of one value at the ends of axes.
  *
+ * @param x The tensor.
  * @param widths The number of new elements at each end, or before and after: one pair for all axes,
  * or one for each axis.
  * @param options `value`: of the new elements; 0 by default.
  * @throws {RangeError} If a width is negative, or there is not one pair for each axis.
+ *
+ * @example
+ * ```ts
+ * import { pad, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = pad(tensor([1, 2]), [1, 2]);
+ * console.log(await y.toNested()); // [ 0, 1, 2, 0, 0 ]
+ * ```
  * @category Joining and splitting
  */
 export function pad<D extends DType>(
@@ -356,6 +418,8 @@ export interface DiffOptions extends AxisOptions {
 /**
  * The differences of neighbours along an axis, the last by default: each element less the one before.
  *
+ * @param x The tensor.
+ * @param options The axis, the number `n` of repetitions, tensors before and after, and the stream.
  * @throws {RangeError} If `n` is negative, the axis is out of range, or other extents differ.
  *
  * @example
@@ -438,7 +502,17 @@ function triangle(
 /**
  * The elements of matrices on and below a diagonal, and zeros above. Leading axes are batches.
  *
+ * @param x The tensor.
+ * @param options The diagonal, and the stream.
  * @throws {RangeError} If there are fewer than two dimensions.
+ *
+ * @example
+ * ```ts
+ * import { tensor, tril } from "@gridstride/cuda/tensor";
+ *
+ * using y = tril(tensor([[1, 2], [3, 4]]));
+ * console.log(await y.toNested()); // [ [ 1, 0 ], [ 3, 4 ] ]
+ * ```
  * @category Joining and splitting
  */
 export function tril<D extends DType>(x: Tensor<D>, options: DiagonalOptions = {}): Tensor<D> {
@@ -447,6 +521,17 @@ export function tril<D extends DType>(x: Tensor<D>, options: DiagonalOptions = {
 
 /**
  * The elements of matrices on and above a diagonal, and zeros below; see {@linkcode tril}.
+ *
+ * @param x The tensor.
+ * @param options The diagonal, and the stream.
+ *
+ * @example
+ * ```ts
+ * import { tensor, triu } from "@gridstride/cuda/tensor";
+ *
+ * using y = triu(tensor([[1, 2], [3, 4]]));
+ * console.log(await y.toNested()); // [ [ 1, 2 ], [ 0, 4 ] ]
+ * ```
  * @category Joining and splitting
  */
 export function triu<D extends DType>(x: Tensor<D>, options: DiagonalOptions = {}): Tensor<D> {
@@ -456,26 +541,38 @@ export function triu<D extends DType>(x: Tensor<D>, options: DiagonalOptions = {
 /**
  * A matrix with ones on a diagonal, and zeros elsewhere; square by default.
  *
+ * @param rows The number of rows.
+ * @param columns The number of columns.
+ * @param options `k`: the diagonal, above the main one if positive; the element type, the device
+ * and the stream.
  * @throws {RangeError} If an extent is negative.
+ *
+ * @example
+ * ```ts
+ * import { eye } from "@gridstride/cuda/tensor";
+ *
+ * using y = eye(2);
+ * console.log(await y.toNested()); // [ [ 1, 0 ], [ 0, 1 ] ]
+ * ```
  * @category Making tensors
  */
 export function eye<D extends DType = "float32">(
   rows: number,
   columns: number = rows,
-  all: CreationOptions<D> & { readonly k?: number } = {},
+  options: CreationOptions<D> & { readonly k?: number } = {},
 ): Tensor<D> {
   const action = "make an identity matrix";
-  const { k = 0, ...options } = requireOptions(all, ["k", ...CREATION_NAMES], action);
+  const { k = 0, ...others } = requireOptions(options, ["k", ...CREATION_NAMES], action);
   requireInteger(k, "options.k", action, -Number.MAX_SAFE_INTEGER);
   using scope = new TensorScope();
-  const result = zeros<D>([rows, columns], options);
+  const result = zeros<D>([rows, columns], others);
   const length = Math.min(rows + Math.min(k, 0), columns - Math.max(k, 0));
   if (length <= 0) return scope.keep(result);
   const shape: Shape = [length];
   const layout = { shape, strides: [columns + 1], offset: k < 0 ? -k * columns : k };
   using diagonal = makeTensor(storageOf(result as Tensor), result.dtype as DType, layout);
-  const stream = options.stream === undefined ? {} : { stream: options.stream };
-  using one = ones([1], { ...options, device: result, dtype: result.dtype as DType });
+  const stream = others.stream === undefined ? {} : { stream: others.stream };
+  using one = ones([1], { ...others, device: result, dtype: result.dtype as DType });
   using line = one.broadcastTo(shape);
   copyOf(line, one.dtype, { ...stream, out: diagonal });
   return scope.keep(result);

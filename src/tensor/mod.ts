@@ -3,7 +3,7 @@
  * array API standard, in camelCase.
  *
  * @example
- * ```ts ignore
+ * ```ts
  * import { tensor } from "@gridstride/cuda/tensor";
  *
  * using x = tensor([[1, 2], [3, 4]]);
@@ -40,13 +40,20 @@ provideOperations({
   take,
 });
 
-export { type ElementValue, type Nested, Tensor } from "./tensor.ts";
+export { type Nested, Tensor } from "./tensor.ts";
 export type { TensorMethods } from "./tensor_methods.ts";
 export type { Operand, TensorOptions } from "./kit/checks.ts";
 export type { TensorDevice } from "./kit/placement.ts";
 export type { Shape, Slice } from "./kit/layout.ts";
 export type { Selector } from "./selection/selection.ts";
-export type { Absorbed, FirstAbove, FloatResult, Promote, SumResult } from "./kit/promotion.ts";
+export type {
+  Absorbed,
+  ElementValue,
+  FirstAbove,
+  FloatResult,
+  Promote,
+  SumResult,
+} from "./kit/promotion.ts";
 export {
   arange,
   type CreationOptions,

@@ -268,6 +268,9 @@ function gradients(
  * With `quantize: "int8"` or `"float8_e4m3"` each row of the result is divided by its scale, which
  * is its largest magnitude / 127 or / 448, and rounded half to even.
  *
+ * @param x The tensor.
+ * @param options The weight, the bias, `epsilon`, a residual to add first, the quantisation, and
+ * the stream.
  * @throws {TypeError} If an element type does not fit.
  * @throws {RangeError} If a shape does not fit, or a row that is quantised has no elements.
  *
@@ -295,9 +298,18 @@ export function layerNorm<D extends DType, const O extends LayerNormOptions<D>>(
  *
  * @param dy The gradient of the result.
  * @param x The operand, or the sum with the residual.
+ * @param options The weight and `epsilon` of the forward call, and the stream.
  * @returns The gradients of the operand, the weight and the bias, the last two in the element type
  * of the weight.
  * @throws {RangeError} If a shape does not fit.
+ *
+ * @example
+ * ```ts
+ * import { layerNormBackward, ones, tensor } from "@gridstride/cuda/tensor";
+ *
+ * const { dx, dBias } = layerNormBackward(ones([1, 2]), tensor([[1, 3]]), { weight: ones([2]) });
+ * console.log(await dx.toNested(), await dBias.toNested()); // [ [ 0, 0 ] ] [ 1, 1 ]
+ * ```
  * @category Row operations
  */
 export function layerNormBackward<D extends DType, W extends RowDType = D & RowDType>(
@@ -314,8 +326,18 @@ export function layerNormBackward<D extends DType, W extends RowDType = D & RowD
  * Normalisation by the root of the mean of the squares: x / √(mean(x²) + epsilon) · weight, along the
  * last axis. Squares may be out of the range of `float32`. Residual and quantised results are those of {@linkcode layerNorm}.
  *
+ * @param x The tensor.
+ * @param options The weight, `epsilon`, a residual to add first, the quantisation, and the stream.
  * @throws {TypeError} If an element type does not fit.
  * @throws {RangeError} If a shape does not fit, or a row that is quantised has no elements.
+ *
+ * @example
+ * ```ts
+ * import { rmsNorm, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = rmsNorm(tensor([[3, 3]]), { epsilon: 0 });
+ * console.log(await y.toNested()); // [ [ 1, 1 ] ]
+ * ```
  * @category Row operations
  */
 export function rmsNorm<D extends DType, const O extends RmsNormOptions<D>>(
@@ -330,8 +352,17 @@ export function rmsNorm<D extends DType, const O extends RmsNormOptions<D>>(
  *
  * @param dy The gradient of the result.
  * @param x The operand, or the sum with the residual.
+ * @param options The weight and `epsilon` of the forward call, and the stream.
  * @returns The gradients of the operand and of the weight, the latter in its element type.
  * @throws {RangeError} If a shape does not fit.
+ *
+ * @example
+ * ```ts
+ * import { ones, rmsNormBackward, tensor } from "@gridstride/cuda/tensor";
+ *
+ * const { dWeight } = rmsNormBackward(ones([1, 2]), tensor([[3, 3]]), { weight: ones([2]) });
+ * console.log(await dWeight.toNested()); // [ 1.0000, 1.0000 ]
+ * ```
  * @category Row operations
  */
 export function rmsNormBackward<D extends DType, W extends RowDType = D & RowDType>(

@@ -52,6 +52,17 @@ function requireSeed(seed: unknown, action: string): bigint {
  *
  * @param seed An integer in 0..2^64-1.
  * @throws {RangeError} If the seed is no such integer.
+ *
+ * @example
+ * ```ts
+ * import { setSeed, uniform } from "@gridstride/cuda/tensor";
+ *
+ * setSeed(7);
+ * using x = uniform([3]);
+ * setSeed(7);
+ * using y = uniform([3]);
+ * console.log(await x.equal(y).toNested()); // [ true, true, true ]
+ * ```
  * @category Random numbers
  */
 export function setSeed(seed: number | bigint): void {
@@ -129,6 +140,7 @@ function elementBelow(limit: number, dtype: DType): number {
  *
  * The numbers have 52 random bits before they are rounded to the element type.
  *
+ * @param shape The extents of the axes.
  * @param options The range is 0 to 1 by default.
  * @throws {RangeError} If `low` and `high` are not finite, there is no element between them, or the
  * seed is no integer in 0..2^64-1.
@@ -164,10 +176,19 @@ export function uniform<D extends DType = "float32">(
 /**
  * A tensor of random numbers of a normal distribution, by Box and Muller's method.
  *
+ * @param shape The extents of the axes.
  * @param options The mean is 0 and the standard deviation 1 by default.
  * @throws {RangeError} If the mean or the deviation is not finite, the deviation is negative, or the
  * seed is no integer in 0..2^64-1.
  * @throws {TypeError} If the element type is not `float64`, `float32`, `float16` or `bfloat16`.
+ *
+ * @example
+ * ```ts
+ * import { normal } from "@gridstride/cuda/tensor";
+ *
+ * using x = normal([2, 3], { mean: 10, deviation: 2, seed: 7 });
+ * console.log(await x.toNested());
+ * ```
  * @category Random numbers
  */
 export function normal<D extends DType = "float32">(

@@ -22,7 +22,17 @@ import type { Tensor } from "./tensor.ts";
 /**
  * A view that repeats axes of extent 1, and new leading axes.
  *
+ * @param x The tensor.
+ * @param shape The extents of the axes.
  * @throws {RangeError} If the shapes do not fit.
+ *
+ * @example
+ * ```ts
+ * import { broadcastTo, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = broadcastTo(tensor([1, 2]), [2, 2]);
+ * console.log(await y.toNested()); // [ [ 1, 2 ], [ 1, 2 ] ]
+ * ```
  * @category Joining and splitting
  */
 export function broadcastTo<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> {
@@ -47,6 +57,7 @@ export type ViewsOf<T extends readonly Tensor<DType>[]> = { -readonly [K in keyo
 /**
  * Views of tensors in their common shape.
  *
+ * @param tensors The tensors.
  * @throws {RangeError} If the shapes do not combine.
  *
  * @example
@@ -76,7 +87,17 @@ export function broadcastArrays<const T extends readonly Tensor<DType>[]>(
 /**
  * A view with a new axis of extent 1 before the given one, the first by default.
  *
+ * @param x The tensor.
+ * @param options The axis in the result.
  * @throws {RangeError} If the axis is out of range.
+ *
+ * @example
+ * ```ts
+ * import { expandDims, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = expandDims(tensor([1, 2]), { axis: 1 });
+ * console.log(await y.toNested()); // [ [ 1 ], [ 2 ] ]
+ * ```
  * @category Joining and splitting
  */
 export function expandDims<D extends DType>(
@@ -90,7 +111,17 @@ export function expandDims<D extends DType>(
 /**
  * A view without axes of extent 1: the named ones, or all.
  *
+ * @param x The tensor.
+ * @param options The axes.
  * @throws {RangeError} If the extent of a named axis is not 1.
+ *
+ * @example
+ * ```ts
+ * import { squeeze, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = squeeze(tensor([[1, 2]]));
+ * console.log(await y.toNested()); // [ 1, 2 ]
+ * ```
  * @category Joining and splitting
  */
 export function squeeze<D extends DType>(
@@ -104,8 +135,17 @@ export function squeeze<D extends DType>(
 /**
  * A tensor of these elements in another shape: a view where possible, else a dense copy.
  *
+ * @param x The tensor.
  * @param shape The extents; one of them may be -1.
  * @throws {RangeError} If the number of elements differs.
+ *
+ * @example
+ * ```ts
+ * import { reshape, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = reshape(tensor([1, 2, 3, 4]), [2, -1]);
+ * console.log(await y.toNested()); // [ [ 1, 2 ], [ 3, 4 ] ]
+ * ```
  * @category Joining and splitting
  */
 export function reshape<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> {
@@ -115,8 +155,17 @@ export function reshape<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> 
 /**
  * A view with reordered axes.
  *
+ * @param x The tensor.
  * @param axes The axis of `x` for each axis of the result.
  * @throws {RangeError} If an axis is missing or repeats.
+ *
+ * @example
+ * ```ts
+ * import { permuteDims, zeros } from "@gridstride/cuda/tensor";
+ *
+ * using y = permuteDims(zeros([2, 3, 4]), [2, 0, 1]);
+ * console.log(y.shape); // [ 4, 2, 3 ]
+ * ```
  * @category Joining and splitting
  */
 export function permuteDims<D extends DType>(x: Tensor<D>, axes: readonly number[]): Tensor<D> {
@@ -126,7 +175,16 @@ export function permuteDims<D extends DType>(x: Tensor<D>, axes: readonly number
 /**
  * A view with the last two axes exchanged.
  *
+ * @param x The tensor.
  * @throws {RangeError} If there are fewer than two dimensions.
+ *
+ * @example
+ * ```ts
+ * import { matrixTranspose, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = matrixTranspose(tensor([[1, 2], [3, 4]]));
+ * console.log(await y.toNested()); // [ [ 1, 3 ], [ 2, 4 ] ]
+ * ```
  * @category Linear algebra
  */
 export function matrixTranspose<D extends DType>(x: Tensor<D>): Tensor<D> {
@@ -136,6 +194,9 @@ export function matrixTranspose<D extends DType>(x: Tensor<D>): Tensor<D> {
 /**
  * A view whose axes are moved to other places; the others keep their order.
  *
+ * @param x The tensor.
+ * @param source The axes to move.
+ * @param destination Their places in the result.
  * @throws {RangeError} If the numbers of sources and destinations differ, or one repeats.
  *
  * @example
@@ -171,7 +232,17 @@ export function moveaxis<D extends DType>(
 /**
  * Views of the positions of an axis, the first by default, without that axis.
  *
+ * @param x The tensor.
+ * @param options The axis.
  * @throws {RangeError} If the axis is out of range.
+ *
+ * @example
+ * ```ts
+ * import { tensor, unstack } from "@gridstride/cuda/tensor";
+ *
+ * const [x, y] = unstack(tensor([[1, 2], [3, 4]]));
+ * console.log(await x!.toNested(), await y!.toNested()); // [ 1, 2 ] [ 3, 4 ]
+ * ```
  * @category Joining and splitting
  */
 export function unstack<D extends DType>(
@@ -194,6 +265,7 @@ export function unstack<D extends DType>(
 /**
  * A tensor repeated as a whole along its axes.
  *
+ * @param x The tensor.
  * @param repetitions The number of times along each axis; further ones are for new leading axes.
  * @throws {RangeError} If a number is negative.
  *
@@ -248,6 +320,7 @@ export interface MeshgridOptions {
  * Views of the coordinates of a grid, one for each axis.
  *
  * @param axes The coordinates along each axis: tensors of one dimension.
+ * @param options The order of the first two axes.
  * @throws {RangeError} If a tensor has not one dimension.
  *
  * @example

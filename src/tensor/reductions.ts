@@ -205,7 +205,18 @@ function totalled<R extends DType>(
  * result, for every length; 5 u Σ|x| along rows on a GPU. 20 u Σ|x| is the bound of pairwise summation
  * for 256 elements. `float64` is added up in blocks, and these in pairs along rows on the host device.
  *
+ * @param x The tensor.
+ * @param options The axes, all by default, whether they keep extent 1, the element type, and the
+ * stream.
  * @throws {RangeError} If an axis is out of range or repeats.
+ *
+ * @example
+ * ```ts
+ * import { sum, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = sum(tensor([[1, 2], [3, 4]]), { axis: 0 });
+ * console.log(await y.toNested()); // [ 4, 6 ]
+ * ```
  * @category Reductions
  */
 export function sum<D extends DType, R extends DType = SumResult<D>>(
@@ -217,6 +228,18 @@ export function sum<D extends DType, R extends DType = SumResult<D>>(
 
 /**
  * The product, in the types of {@linkcode sum}.
+ *
+ * @param x The tensor.
+ * @param options The axes, all by default, whether they keep extent 1, the element type, and the
+ * stream.
+ *
+ * @example
+ * ```ts
+ * import { prod, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = prod(tensor([[1, 2], [3, 4]]), { axis: 1 });
+ * console.log(await y.toNested()); // [ 2, 12 ]
+ * ```
  * @category Reductions
  */
 export function prod<D extends DType, R extends DType = SumResult<D>>(
@@ -229,6 +252,17 @@ export function prod<D extends DType, R extends DType = SumResult<D>>(
 /**
  * The arithmetic mean; NaN of no elements. Integers give `float64`, as in NumPy. Elements are added up
  * as by {@linkcode sum}.
+ *
+ * @param x The tensor.
+ * @param options The axes, all by default, whether they keep extent 1, and the stream.
+ *
+ * @example
+ * ```ts
+ * import { mean, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = mean(tensor([[1, 2], [3, 4]]), { axis: 0 });
+ * console.log(await y.toNested()); // [ 2, 3 ]
+ * ```
  * @category Reductions
  */
 export function mean<D extends DType>(
@@ -299,6 +333,18 @@ function spread<D extends DType>(
 /**
  * The variance, in two passes: the mean, then the squares of the differences. Squares out of the range
  * of `float32` are added up as `float64`, so the {@linkcode std} of numbers near 1e20 is finite.
+ *
+ * @param x The tensor.
+ * @param options The axes, all by default, whether they keep extent 1, the correction, and the
+ * stream.
+ *
+ * @example
+ * ```ts
+ * import { tensor, variance } from "@gridstride/cuda/tensor";
+ *
+ * using y = variance(tensor([[1, 2], [3, 4]]), { axis: 1 });
+ * console.log(await y.toNested()); // [ 0.25, 0.25 ]
+ * ```
  * @category Reductions
  */
 export function variance<D extends DType>(
@@ -310,6 +356,18 @@ export function variance<D extends DType>(
 
 /**
  * The standard deviation; see {@linkcode variance}.
+ *
+ * @param x The tensor.
+ * @param options The axes, all by default, whether they keep extent 1, the correction, and the
+ * stream.
+ *
+ * @example
+ * ```ts
+ * import { std, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = std(tensor([[1, 2], [3, 4]]), { axis: 1 });
+ * console.log(await y.toNested()); // [ 0.5, 0.5 ]
+ * ```
  * @category Reductions
  */
 export function std<D extends DType>(
@@ -335,7 +393,17 @@ function extremum<D extends DType>(
 /**
  * The largest element; NaN if one is NaN.
  *
+ * @param x The tensor.
+ * @param options The axes, all by default, whether they keep extent 1, and the stream.
  * @throws {RangeError} If there are no elements.
+ *
+ * @example
+ * ```ts
+ * import { max, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = max(tensor([[1, 2], [3, 4]]), { axis: 1 });
+ * console.log(await y.toNested()); // [ 2, 4 ]
+ * ```
  * @category Reductions
  */
 export function max<D extends DType>(x: Tensor<D>, options: ReduceOptions = {}): Tensor<D> {
@@ -345,7 +413,17 @@ export function max<D extends DType>(x: Tensor<D>, options: ReduceOptions = {}):
 /**
  * The smallest element; NaN if one is NaN.
  *
+ * @param x The tensor.
+ * @param options The axes, all by default, whether they keep extent 1, and the stream.
  * @throws {RangeError} If there are no elements.
+ *
+ * @example
+ * ```ts
+ * import { min, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = min(tensor([[1, 2], [3, 4]]), { axis: 0, keepDims: true });
+ * console.log(await y.toNested()); // [ [ 1, 2 ] ]
+ * ```
  * @category Reductions
  */
 export function min<D extends DType>(x: Tensor<D>, options: ReduceOptions = {}): Tensor<D> {
@@ -378,7 +456,17 @@ function place<D extends DType>(
 /**
  * The position of the largest element, the first of equal ones; that of the first NaN if there is one.
  *
+ * @param x The tensor.
+ * @param options The axis, whether it keeps extent 1, and the stream.
  * @throws {RangeError} If there are no elements.
+ *
+ * @example
+ * ```ts
+ * import { argmax, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = argmax(tensor([[1, 2], [3, 4]]), { axis: 1 });
+ * console.log(await y.toNested()); // [ 1n, 1n ]
+ * ```
  * @category Reductions
  */
 export function argmax<D extends DType>(
@@ -390,6 +478,17 @@ export function argmax<D extends DType>(
 
 /**
  * The position of the smallest element; see {@linkcode argmax}.
+ *
+ * @param x The tensor.
+ * @param options The axis, whether it keeps extent 1, and the stream.
+ *
+ * @example
+ * ```ts
+ * import { argmin, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = argmin(tensor([[1, 2], [3, 4]]), { axis: 0 });
+ * console.log(await y.toNested()); // [ 0n, 0n ]
+ * ```
  * @category Reductions
  */
 export function argmin<D extends DType>(
@@ -412,6 +511,17 @@ function truth(action: string, reducer: "Sum" | "Product", x: Tensor, options: R
 
 /**
  * Whether any element is not zero; false of no elements.
+ *
+ * @param x The tensor.
+ * @param options The axes, all by default, whether they keep extent 1, and the stream.
+ *
+ * @example
+ * ```ts
+ * import { any, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = any(tensor([[0, 1], [0, 0]]), { axis: 1 });
+ * console.log(await y.toNested()); // [ true, false ]
+ * ```
  * @category Reductions
  */
 export function any(x: Tensor, options: ReduceOptions = {}): Tensor<"bool"> {
@@ -420,6 +530,17 @@ export function any(x: Tensor, options: ReduceOptions = {}): Tensor<"bool"> {
 
 /**
  * Whether all elements are not zero; true of no elements.
+ *
+ * @param x The tensor.
+ * @param options The axes, all by default, whether they keep extent 1, and the stream.
+ *
+ * @example
+ * ```ts
+ * import { all, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = all(tensor([[1, 1], [0, 1]]), { axis: 1 });
+ * console.log(await y.toNested()); // [ true, false ]
+ * ```
  * @category Reductions
  */
 export function all(x: Tensor, options: ReduceOptions = {}): Tensor<"bool"> {
@@ -428,6 +549,17 @@ export function all(x: Tensor, options: ReduceOptions = {}): Tensor<"bool"> {
 
 /**
  * The number of elements that are not zero.
+ *
+ * @param x The tensor.
+ * @param options The axes, all by default, whether they keep extent 1, and the stream.
+ *
+ * @example
+ * ```ts
+ * import { countNonzero, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = countNonzero(tensor([[1, 0], [2, 3]]), { axis: 1 });
+ * console.log(await y.toNested()); // [ 1n, 2n ]
+ * ```
  * @category Reductions
  */
 export function countNonzero(x: Tensor, options: ReduceOptions = {}): Tensor<"int64"> {

@@ -33,7 +33,10 @@ const FEW_ROWS = 64;
 /** With at least so many elements behind the axis, columns are reduced side by side. */
 const MIN_COLUMNS = 16;
 
-/** The element types of row operations. */
+/**
+ * The element types of row operations.
+ * @category Row operations
+ */
 export type RowDType = "float16" | "bfloat16" | "float32" | "float64";
 const ROW_DTYPES: readonly RowDType[] = ["float16", "bfloat16", "float32", "float64"];
 

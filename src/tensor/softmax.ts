@@ -118,6 +118,8 @@ function backward(
  *
  * 16-bit floats are computed as `float32`.
  *
+ * @param x The tensor.
+ * @param options The axis, the last by default, and the stream.
  * @throws {TypeError} If the elements are not of a floating type of 16 bits or more.
  * @throws {RangeError} If the axis is out of range.
  *
@@ -140,8 +142,17 @@ export function softmax<D extends DType>(x: Tensor<D>, options: SoftmaxOptions =
  *
  * @param dy The gradient of the result.
  * @param y The result.
+ * @param options The axis, the last by default, and the stream.
  * @returns The gradient of the operand.
  * @throws {RangeError} If the shapes differ.
+ *
+ * @example
+ * ```ts
+ * import { softmaxBackward, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = softmaxBackward(tensor([1, 0]), tensor([0.5, 0.5]));
+ * console.log(await y.toNested()); // [ 0.25, -0.25 ]
+ * ```
  * @category Row operations
  */
 export function softmaxBackward<D extends DType>(
@@ -157,8 +168,18 @@ export function softmaxBackward<D extends DType>(
 /**
  * The logarithm of {@linkcode softmax}, exact where that is tiny.
  *
+ * @param x The tensor.
+ * @param options The axis, the last by default, and the stream.
  * @throws {TypeError} If the elements are not of a floating type of 16 bits or more.
  * @throws {RangeError} If the axis is out of range.
+ *
+ * @example
+ * ```ts
+ * import { logSoftmax, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = logSoftmax(tensor([0, 0]));
+ * console.log(await y.toNested()); // [ -0.6931, -0.6931 ]
+ * ```
  * @category Row operations
  */
 export function logSoftmax<D extends DType>(
@@ -173,8 +194,17 @@ export function logSoftmax<D extends DType>(
  *
  * @param dy The gradient of the result.
  * @param y The result.
+ * @param options The axis, the last by default, and the stream.
  * @returns The gradient of the operand.
  * @throws {RangeError} If the shapes differ.
+ *
+ * @example
+ * ```ts
+ * import { logSoftmaxBackward, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = logSoftmaxBackward(tensor([1, 0]), tensor([0, 0]).subtract(Math.LN2));
+ * console.log(await y.toNested()); // [ 0.5000, -0.5000 ]
+ * ```
  * @category Row operations
  */
 export function logSoftmaxBackward<D extends DType>(
@@ -245,6 +275,7 @@ function classified(
  *
  * @param logits Scores, with the classes along the last axis.
  * @param labels Class numbers, `int32` or `int64`, of the shape without that axis.
+ * @param options The reduction of the losses, and the stream.
  * @returns A tensor without dimensions, or one loss for each row with `reduction: "none"`.
  * @throws {TypeError} If an element type does not fit.
  * @throws {RangeError} If the shapes do not fit. A label out of range is reported when a result is
@@ -307,9 +338,20 @@ export function crossEntropy<D extends DType>(
  * by the number of rows for a mean.
  *
  * @param dy The gradient of the result, of its shape; 1 for a loss that is the end.
+ * @param logits The scores of the forward call.
+ * @param labels The class numbers of the forward call.
+ * @param options The reduction of the forward call, and the stream.
  * @returns The gradient of the logits.
  * @throws {RangeError} If the shapes do not fit. A label out of range is reported when a result is
  * read.
+ *
+ * @example
+ * ```ts
+ * import { crossEntropyBackward, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = crossEntropyBackward(1, tensor([[0, 0]]), tensor([1], { dtype: "int32" }));
+ * console.log(await y.toNested()); // [ [ 0.5, -0.5 ] ]
+ * ```
  * @category Row operations
  */
 export function crossEntropyBackward<D extends DType>(

@@ -151,8 +151,18 @@ function sorted(action: string, x: Tensor, isIndexed: boolean, options: SortOpti
  * The elements in order along an axis, the last by default. NaN comes last, also in descending
  * order. Equal elements keep their order.
  *
+ * @param x The tensor.
+ * @param options The axis, the direction, and the stream.
  * @throws {RangeError} If the axis is out of range.
  * @throws {TypeError} If the elements are 8-bit floats.
+ *
+ * @example
+ * ```ts
+ * import { sort, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = sort(tensor([3, 1, 2]), { descending: true });
+ * console.log(await y.toNested()); // [ 3, 2, 1 ]
+ * ```
  * @category Sorting
  */
 export function sort<D extends DType>(x: Tensor<D>, options: SortOptions = {}): Tensor<D> {
@@ -165,8 +175,18 @@ export function sort<D extends DType>(x: Tensor<D>, options: SortOptions = {}): 
  * The positions of the elements in the order of {@linkcode sort}: `takeAlongAxis()` with them gives
  * the sorted elements.
  *
+ * @param x The tensor.
+ * @param options The axis, the direction, and the stream.
  * @throws {RangeError} If the axis is out of range.
  * @throws {TypeError} If the elements are 8-bit floats.
+ *
+ * @example
+ * ```ts
+ * import { argsort, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = argsort(tensor([3, 1, 2]));
+ * console.log(await y.toNested()); // [ 1n, 2n, 0n ]
+ * ```
  * @category Sorting
  */
 export function argsort(x: Tensor, options: SortOptions = {}): Tensor<"int64"> {
@@ -180,7 +200,9 @@ export function argsort(x: Tensor, options: SortOptions = {}): Tensor<"int64"> {
  * The k largest elements along an axis, the last by default, and their positions, in descending
  * order. Of equal elements the first come first. NaN counts as smaller than all numbers.
  *
+ * @param x The tensor.
  * @param k At most the extent of the axis.
+ * @param options The axis, and the stream.
  * @throws {RangeError} If k or the axis is out of range.
  * @throws {TypeError} If the elements are 8-bit floats.
  *
@@ -222,15 +244,23 @@ export function topk<D extends DType>(
  * @param options `side`: the position before (`left`, the default) or after (`right`) equal elements.
  * @throws {RangeError} If `x1` has not one dimension.
  * @throws {TypeError} If the element types have no common one, or are 8-bit floats.
+ *
+ * @example
+ * ```ts
+ * import { searchsorted, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using y = searchsorted(tensor([1, 3, 5]), tensor([0, 3, 9]));
+ * console.log(await y.toNested()); // [ 0n, 1n, 3n ]
+ * ```
  * @category Sorting
  */
 export function searchsorted(
   x1: Tensor,
   x2: Tensor,
-  all: TensorOptions & { readonly side?: "left" | "right" } = {},
+  options: TensorOptions & { readonly side?: "left" | "right" } = {},
 ): Tensor<"int64"> {
   const action = "searchsorted";
-  const { side = "left", ...options } = requireOptions(all, ["side", "stream"], action);
+  const { side = "left", ...others } = requireOptions(options, ["side", "stream"], action);
   const both = [requireOrdered(x1, "x1", action), requireOrdered(x2, "x2", action)];
   if (x1.rank !== 1) {
     throw new RangeError(
@@ -243,13 +273,13 @@ export function searchsorted(
     );
   }
   const context = commonContext(action, both);
-  const stream = streamFor(context, options.stream);
+  const stream = streamFor(context, others.stream);
   const dtype = commonType(action, both);
   using scope = new TensorScope();
   const result = newTensor(context, "int64", x2.shape, stream);
   if (result.size === 0) return scope.keep(result);
   const copies = both.map((it) =>
-    it.isDense && it.dtype === dtype ? it : copyOf(it, dtype, options)
+    it.isDense && it.dtype === dtype ? it : copyOf(it, dtype, others)
   );
   runTemplate({
     action,
@@ -282,8 +312,18 @@ export async function positionsOfTrue(
 /**
  * The positions of the elements that are not zero, in row-major order: a tensor for each axis.
  *
+ * @param x The tensor.
+ * @param options The stream.
  * @returns Resolves when the number of elements is known.
  * @throws {RangeError} If there are no dimensions.
+ *
+ * @example
+ * ```ts
+ * import { nonzero, tensor } from "@gridstride/cuda/tensor";
+ *
+ * const [positions] = await nonzero(tensor([0, 5, 0, 7]));
+ * console.log(await positions!.toNested()); // [ 1n, 3n ]
+ * ```
  * @category Sorting
  */
 export async function nonzero(
@@ -405,6 +445,7 @@ function cumulative<R extends DType>(
  * 64-bit integers, 16-bit floats as `float32`, one after another in parts of a row: errors grow with the
  * length, at most as NumPy's. The same input always gives the same bits.
  *
+ * @param x The tensor.
  * @param options `axis`: needed unless there is one dimension. `includeInitial`: whether a 0 comes
  * first, which makes the axis longer by 1.
  * @throws {RangeError} If the axis is out of range.

@@ -36,7 +36,7 @@ import {
   sliceLayout,
 } from "./kit/layout.ts";
 import { contextOfDevice, copiedTo, type TensorDevice } from "./kit/placement.ts";
-import type { Absorbed } from "./kit/promotion.ts";
+import type { Absorbed, ElementValue } from "./kit/promotion.ts";
 import { addToScope } from "./scope.ts";
 import type { Selector } from "./selection/selection.ts";
 import { operations, TensorMethods } from "./tensor_methods.ts";
@@ -47,11 +47,6 @@ import type { TensorStorage } from "./kit/storage.ts";
  * @category Tensors
  */
 export type Nested<Element> = Element | readonly Nested<Element>[];
-
-/** The JavaScript value of an element. */
-export type ElementValue<D extends DType> = D extends "int64" | "uint64" ? bigint
-  : D extends "bool" ? boolean
-  : number;
 
 /** A value in the expression that `fuse()` builds. */
 export interface TracedValue {
@@ -127,7 +122,7 @@ export class Tensor<D extends DType = DType> extends TensorMethods<D> implements
   readonly size: number;
   /** Whether the elements lie in row-major order without gaps. */
   readonly isDense: boolean;
-  /** The device of the memory. */
+  /** @ignore The context of the memory's device. */
   readonly context: DeviceContext;
   readonly #storage: TensorStorage | undefined;
   readonly #traced: TracedValue | undefined;
@@ -229,7 +224,7 @@ export class Tensor<D extends DType = DType> extends TensorMethods<D> implements
     return this.#disposed || this.#storage?.freed === true;
   }
 
-  /** Throws if the tensor is disposed. */
+  /** @ignore Throws if the tensor is disposed. */
   requireUsable(action: string, name = "the tensor"): void {
     if (!this.disposed) return;
     const place = this.#disposedAt === undefined ? "" : `, ${this.#disposedAt}`;

@@ -101,6 +101,8 @@ const FLOATS = ["float32", "float16", "bfloat16", "int8"] as const;
  *
  * @param values Elements in row-major order: an array, or a tensor, which is encoded on its device.
  * @param shape The last axis is that of columns.
+ * @param format The format of the result.
+ * @param options The scale, and the layout of the format.
  * @returns The bytes with the scales that the format stores. Bytes of a tensor are a tensor.
  * @throws {TypeError} If a format needs or does not have an option.
  * @throws {RangeError} If the format does not take the shape; if an element is not of the kind above
@@ -162,8 +164,19 @@ function checkedScales(values: Float32Array, layout: Layout, action: string) {
  * The scales by which {@linkcode encode} divides elements by default: one for each block, or one.
  * Formats that keep scales apart need them to decode.
  *
+ * @param values Elements in row-major order.
+ * @param shape The last axis is that of columns.
+ * @param format The format.
+ * @param options The layout of the format.
  * @throws {TypeError} If the format needs or does not have an option.
  * @throws {RangeError} If the format does not take the shape, or an element is not finite.
+ *
+ * @example
+ * ```ts
+ * import { scalesOf } from "@gridstride/cuda/ternary";
+ *
+ * console.log(scalesOf(new Float32Array(256).fill(-0.5), [1, 256], "tq2_0")); // [ 0.5 ]
+ * ```
  * @category Formats
  */
 export function scalesOf(
@@ -184,9 +197,20 @@ export function scalesOf(
  * The elements of ternary weights in a format: -1, 0 and 1 times their scale.
  *
  * @param bytes An array, or a tensor, which is decoded on its device.
+ * @param shape The last axis is that of columns.
+ * @param format The format of `bytes`.
+ * @param options The scale, and the layout of the format.
  * @throws {TypeError} If a format needs or does not have an option.
  * @throws {RangeError} If there are too few or too many bytes for the shape; if a byte has no meaning
  * or a scale is not positive and finite: of a tensor when the result is read.
+ *
+ * @example
+ * ```ts
+ * import { decode, encode } from "@gridstride/cuda/ternary";
+ *
+ * const bytes = encode(new Float32Array(128).fill(-0.5), [1, 128], "i2_s");
+ * console.log(decode(bytes, [1, 128], "i2_s")[0]); // -0.5
+ * ```
  * @category Formats
  */
 export function decode(
@@ -231,11 +255,23 @@ export function decode(
  * Bytes of one format as those of another one. Weights stay the same; a scale is rounded where a
  * format stores it as `float16`.
  *
+ * @param bytes The weights: an array, or a tensor.
+ * @param shape The last axis is that of columns.
+ * @param from The format of `bytes`.
+ * @param to The format of the result.
  * @param options For each of both formats. With scales apart, `from.scale` is that of the elements,
  * and formats that store scales take it over.
  * @throws {TypeError} If a format needs or does not have an option.
  * @throws {RangeError} As {@linkcode decode} and {@linkcode encode}; such as for scales that differ
  * where a format has one.
+ *
+ * @example
+ * ```ts
+ * import { convert, encode } from "@gridstride/cuda/ternary";
+ *
+ * const bytes = encode(new Float32Array(256).fill(0.5), [1, 256], "tq1_0");
+ * console.log(convert(bytes, [1, 256], "tq1_0", "tq2_0").length); // 66
+ * ```
  * @category Formats
  */
 export function convert<B extends Uint8Array | Tensor<"uint8">>(

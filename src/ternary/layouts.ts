@@ -419,6 +419,13 @@ export function layoutOf(
  * @param type The type id of a tensor.
  * @param architecture The file's `general.architecture`, which decides about 39.
  * @throws {RangeError} If the id is no ternary format, or ambiguous.
+ *
+ * @example
+ * ```ts
+ * import { formatOfGguf } from "@gridstride/cuda/ternary";
+ *
+ * console.log(formatOfGguf(34)); // tq1_0
+ * ```
  * @category Formats
  */
 export function formatOfGguf(type: number, architecture?: string): TernaryFormat {

@@ -3,7 +3,7 @@
  * kernels, and packed matrices on a device.
  *
  * @example
- * ```ts ignore
+ * ```ts
  * import { uniform } from "@gridstride/cuda/tensor";
  * import { TernaryWeights } from "@gridstride/cuda/ternary";
  *

@@ -56,6 +56,7 @@ function rounded(nodes: RowNodes, value: ExpressionNode, lowest: number, highest
  * arXiv:2402.17764). 16-bit floats are computed as `float32`.
  *
  * @param w Rows are outputs, columns inputs.
+ * @param options The rows of each segment with a scale of its own, and the stream.
  * @returns `codes` in the shape of the weights, and `scale`: one number, or one for each segment. The
  * weights are about codes · scale.
  * @throws {TypeError} If the weights are not floating point.
@@ -136,10 +137,20 @@ export function quantizeWeights(
  * 1e-5, and halves round to even. 16-bit floats are computed as `float32`.
  *
  * @param x Rows are along the last axis.
+ * @param options The stream.
  * @returns `values` in the shape of `x`, and for each row `scale` = m / 127, so that `x` is about
  * values · scale.
  * @throws {TypeError} If `x` is not floating point.
  * @throws {RangeError} If `x` has no dimensions, or rows have no elements.
+ *
+ * @example
+ * ```ts
+ * import { tensor } from "@gridstride/cuda/tensor";
+ * import { quantizeActivations } from "@gridstride/cuda/ternary";
+ *
+ * const { values } = quantizeActivations(tensor([[0.5, -1]]));
+ * console.log(await values.toNested()); // [ [ 64, -127 ] ]
+ * ```
  * @category Quantisation
  */
 export function quantizeActivations(

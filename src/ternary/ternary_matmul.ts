@@ -208,6 +208,8 @@ function check(
  *
  * @param x Activations of shape […, K]; `int8` ones are taken as they are.
  * @param weights Of shape [N, K].
+ * @param options The bias, the scale of `int8` activations, the element type of the result, the
+ * variant, and the stream.
  * @returns A tensor of shape […, N].
  * @throws {TypeError} If an element type or an option is none of these, or the tensors are on several
  * devices.
@@ -271,10 +273,22 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
 /**
  * How {@linkcode ternaryMatmul} computes the same product.
  *
+ * @param x The activations.
+ * @param weights The weights.
+ * @param options Those of `ternaryMatmul()`.
  * @returns `variant`: `mma` or `dp4a`, or the vector instructions; `launch`: blocks and threads per block;
  * `reason`: the reason.
  * @throws {TypeError} As `ternaryMatmul()`.
  * @throws {RangeError} As `ternaryMatmul()`.
+ *
+ * @example
+ * ```ts
+ * import { ones } from "@gridstride/cuda/tensor";
+ * import { explainTernaryMatmul, TernaryWeights } from "@gridstride/cuda/ternary";
+ *
+ * using weights = TernaryWeights.from(ones([64, 64]));
+ * console.log(explainTernaryMatmul(ones([1, 64]), weights).reason);
+ * ```
  * @category Weights
  */
 export function explainTernaryMatmul(

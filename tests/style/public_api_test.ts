@@ -6,31 +6,151 @@ import { configuration, filesBelow, runDeno, textOf } from "./repository.ts";
 /** Maximum number of names that `mod.ts` exports. */
 const MAX_NAMES = 130;
 
-interface Entry {
-  readonly symbols: readonly { readonly name: string }[];
+interface Parameter {
+  readonly kind: "identifier" | "assign" | "rest" | "object" | "array";
+  readonly name?: string;
+  /** The parameter of a default value, and that of a rest parameter. */
+  readonly left?: Parameter;
+  readonly arg?: Parameter;
 }
 
-/** Entries that programs import, without the command line. */
-const ENTRIES = Object.entries(configuration().exports)
-  .filter(([name]) => name !== "./cli").map(([, path]) => path.replace("./", ""));
+interface Member {
+  readonly name: string;
+}
 
-async function documentation(entry: string): Promise<{ names: string[]; text: string }> {
+interface Declaration {
+  readonly kind: string;
+  readonly jsDoc?: {
+    readonly tags?: readonly {
+      readonly kind: string;
+      readonly name?: string;
+      readonly doc?: string;
+    }[];
+  };
+  readonly def?: {
+    readonly params?: readonly Parameter[];
+    readonly constructors?: readonly Member[];
+    readonly properties?: readonly Member[];
+    readonly methods?: readonly Member[];
+  };
+}
+
+interface PublicSymbol {
+  readonly name: string;
+  readonly declarations: readonly Declaration[];
+}
+
+interface Documentation {
+  readonly symbols: readonly PublicSymbol[];
+  readonly names: readonly string[];
+  readonly text: string;
+}
+
+/** The entries of the package. */
+const ENTRIES = Object.values(configuration().exports).map((path) => path.replace("./", ""));
+
+async function documentation(entry: string): Promise<Documentation> {
   const { code, output } = await runDeno("doc", "--json", entry);
   assertEquals(code, 0, output);
-  const { nodes } = JSON.parse(output) as { nodes: Readonly<Record<string, Entry>> };
-  const names = Object.values(nodes).flatMap(({ symbols }) => symbols.map(({ name }) => name));
-  return { names: [...new Set(names)], text: output };
+  const nodes: Readonly<Record<string, Pick<Documentation, "symbols">>> = JSON.parse(output).nodes;
+  const symbols = Object.values(nodes).flatMap((node) => node.symbols);
+  return { symbols, names: [...new Set(symbols.map(({ name }) => name))], text: output };
 }
 
 const documented = new Map(
   await Promise.all(ENTRIES.map(async (entry) => [entry, await documentation(entry)] as const)),
 );
 
-Deno.test(`mod.ts exports at most ${MAX_NAMES} names, each with a category`, () => {
-  const { names, text } = documented.get("mod.ts")!;
-  assert(names.length <= MAX_NAMES, `it exports ${names.length}`);
-  const tags = text.match(/"kind": ?"category"/g) ?? [];
-  assert(tags.length >= names.length, `${tags.length} of ${names.length} have a category`);
+Deno.test(`mod.ts exports at most ${MAX_NAMES} names`, () => {
+  const { length } = documented.get("mod.ts")!.names;
+  assert(length <= MAX_NAMES, `it exports ${length}`);
+});
+
+/** Functions whose examples build libraries, delete files that tests share, or name a place. */
+const WITHOUT_EXAMPLE = ["build", "clearTunings", "load"];
+
+const tagsOf = ({ declarations }: PublicSymbol) =>
+  declarations.flatMap(({ jsDoc }) => jsDoc?.tags ?? []);
+
+/** What a parameter is called; a destructured one has no name. */
+function nameOf({ name, left, arg }: Parameter): string | undefined {
+  return name ?? (left ? nameOf(left) : arg ? nameOf(arg) : undefined);
+}
+
+/** What the documentation of a symbol lacks. */
+function problemsOf(symbol: PublicSymbol): string[] {
+  const { name, declarations } = symbol;
+  const tags = tagsOf(symbol);
+  const problems: string[] = [];
+  if (!tags.some(({ kind }) => kind === "category")) problems.push("has no category");
+  const kinds = declarations.map(({ kind }) => kind);
+  if (kinds.includes("variable") && name !== name.toUpperCase()) {
+    problems.push("is a variable, not a function");
+  }
+  if (!kinds.includes("function")) return problems;
+  const examples = tags.filter(({ kind }) => kind === "example");
+  if (
+    !WITHOUT_EXAMPLE.includes(name) &&
+    !examples.some(({ doc }) => /^```ts\n[\s\S]*"@gridstride\/cuda/m.test(doc ?? ""))
+  ) {
+    problems.push("has no example that runs");
+  }
+  const described = new Set(
+    tags.filter(({ kind }) => kind === "param").map((tag) => tag.name!.split(".")[0]),
+  );
+  const names = declarations.flatMap(({ def }) => def?.params ?? []).map(nameOf);
+  for (const parameter of new Set(names)) {
+    if (!described.has(parameter)) problems.push(`does not describe ${parameter ?? "a parameter"}`);
+  }
+  return problems;
+}
+
+Deno.test("Every public symbol has a category, and every function its parameters and an example", () => {
+  const parameter: Parameter = { kind: "assign", left: { kind: "identifier", name: "x" } };
+  const bare = { kind: "function", def: { params: [parameter] } };
+  assertEquals(problemsOf({ name: "f", declarations: [bare] }), [
+    "has no category",
+    "has no example that runs",
+    "does not describe x",
+  ]);
+  const category = { kind: "category" };
+  const constant = { kind: "variable", jsDoc: { tags: [category] } };
+  assertEquals(problemsOf({ name: "f", declarations: [constant] }).length, 1);
+  assertEquals(problemsOf({ name: "LIMIT_2", declarations: [constant] }), []);
+  const example = { kind: "example", doc: '```ts\nimport "@gridstride/cuda";\n```' };
+  const whole = { ...bare, jsDoc: { tags: [category, example, { kind: "param", name: "x" }] } };
+  assertEquals(problemsOf({ name: "f", declarations: [whole] }), []);
+
+  const problems = [...documented].flatMap(([entry, { symbols }]) =>
+    symbols.flatMap((symbol) =>
+      problemsOf(symbol).map((problem) => `${entry}: ${symbol.name} ${problem}`)
+    )
+  );
+  assertEquals(problems, []);
+});
+
+/** Members that other modules of the package need, and programs do not. */
+const HIDDEN = [
+  "Kernel.constructor",
+  "Stream.captureToken",
+  "DeviceContext.retain",
+  "DeviceContext.release",
+  "DeviceContext.onClose",
+  "Tensor.requireUsable",
+  "Tensor.context",
+];
+
+Deno.test("The documentation shows no member that only the package uses", () => {
+  const members = [...documented.values()].flatMap(({ symbols }) =>
+    symbols.flatMap(({ name, declarations }) =>
+      declarations.flatMap(({ def = {} }) =>
+        [def.constructors, def.properties, def.methods].flatMap((group) => group ?? [])
+          .map((member) => `${name}.${member.name}`)
+      )
+    )
+  );
+  assert(members.includes("Tensor.shape") && members.includes("Stream.wait"));
+  assertEquals(HIDDEN.filter((member) => members.includes(member)), []);
 });
 
 Deno.test("No name is exported by two entries", () => {

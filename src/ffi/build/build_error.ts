@@ -4,7 +4,10 @@
  * @module
  */
 
-/** Thrown when a build fails; the message is complete and meant for the user. */
+/**
+ * Thrown when a build fails; the message is complete and meant for the user.
+ * @category Building
+ */
 export class BuildError extends Error {
   /** The class's name. */
   override name = "BuildError";

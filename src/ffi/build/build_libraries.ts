@@ -47,6 +47,12 @@ import { cudaToolchain, hostToolchain, type Toolchain } from "./toolchains.ts";
  * of compiling a short kernel with the same compiler; a failure is a warning. Needs permission to
  * read, write, run compilers and read the environment.
  *
+ * @param options The targets, the compilers and the directories.
+ * @returns The libraries that were built, were up to date, or were skipped.
+ * @throws {BuildError} If there is no C++ compiler, a source does not compile, an option or
+ * variable is malformed, or a permission is missing. A library that can be built is built whatever
+ * becomes of the other.
+ *
  * @example
  * ```ts no-run
  * import { build } from "@gridstride/cuda/build";
@@ -54,11 +60,7 @@ import { cudaToolchain, hostToolchain, type Toolchain } from "./toolchains.ts";
  * const report = await build({ progress: console.error });
  * console.log(report.libraries.map((library) => library.path));
  * ```
- *
- * @returns The libraries that were built, were up to date, or were skipped.
- * @throws {BuildError} If there is no C++ compiler, a source does not compile, an option or
- * variable is malformed, or a permission is missing. A library that can be built is built whatever
- * becomes of the other.
+ * @category Building
  */
 export function build(options: BuildOptions = {}): Promise<BuildReport> {
   return buildPackage(PACKAGE_ROOT, MANIFEST, options);

@@ -9,10 +9,16 @@ import type { EnvironmentReader } from "../granted_environment.ts";
 import { type ArchitectureRequest, parseArchitectures } from "./architectures.ts";
 import { BuildError } from "./build_error.ts";
 
-/** Takes a line, without its end. */
+/**
+ * Takes a line, without its end.
+ * @category Building
+ */
 export type LineWriter = (line: string) => void;
 
-/** The options of a build; everything has a default. */
+/**
+ * The options of a build; everything has a default.
+ * @category Building
+ */
 export interface BuildOptions {
   /**
    * The library. `all`, the default, builds the host library, and the CUDA library if there is an
@@ -46,7 +52,10 @@ export interface BuildOptions {
   readonly warnings?: LineWriter;
 }
 
-/** A library that a build made or found up to date. */
+/**
+ * A library that a build made or found up to date.
+ * @category Building
+ */
 export interface BuiltLibrary {
   /** Its kind. */
   readonly kind: "cuda" | "host";
@@ -70,7 +79,10 @@ export interface BuiltLibrary {
   readonly flags: string;
 }
 
-/** A library that a build did not make. */
+/**
+ * A library that a build did not make.
+ * @category Building
+ */
 export interface SkippedLibrary {
   /** Its kind. */
   readonly kind: "cuda" | "host";
@@ -78,7 +90,10 @@ export interface SkippedLibrary {
   readonly reason: string;
 }
 
-/** The result of a build. */
+/**
+ * The result of a build.
+ * @category Building
+ */
 export interface BuildReport {
   /** The directory of the libraries. */
   readonly directory: string;

@@ -36,6 +36,7 @@ import { WarpRequests } from "./warp_requests.ts";
  * console.log(kind, tile, sectors, idealSectors);
  * // blocked { columns: 64, rows: 1000, pitch: 1000 } 16000 16000
  * ```
+ * @category Memory access
  */
 export class AccessAnalyzer {
   readonly #geometry: AccessGeometry;
@@ -128,6 +129,7 @@ export class AccessAnalyzer {
  * console.log(kind, stride, sectors / requests, efficiency); // strided 1024 32 0.125
  * console.log(advice);
  * ```
+ * @category Memory access
  */
 export function analyzeAccess(indices: AccessIndices, options?: AccessOptions): AccessReport;
 /**

@@ -23,6 +23,7 @@ import { requireInteger, requireOneOf, typeError } from "./arguments.ts";
  * - `blocked`: runs of equal length of a regular pattern, with regular jumps between them: the rows
  *   of a tile.
  * - `random`: any other.
+ * @category Memory access
  */
 export type AccessKind =
   | "empty"
@@ -33,7 +34,10 @@ export type AccessKind =
   | "blocked"
   | "random";
 
-/** The shape of a blocked pattern, in elements. */
+/**
+ * The shape of a blocked pattern, in elements.
+ * @category Memory access
+ */
 export interface TileShape {
   /** Accesses of a run. */
   readonly columns: number;
@@ -48,6 +52,7 @@ export interface TileShape {
  *
  * A request accesses each line that it touches once, in the order of its lanes: `firstTouches` and
  * the counts add up to the report's `lines`.
+ * @category Memory access
  */
 export interface ReuseHistogram {
   /** Bytes of a line: 128. */
@@ -71,7 +76,10 @@ export interface ReuseHistogram {
   readonly standardError: number;
 }
 
-/** The result of an access analysis. */
+/**
+ * The result of an access analysis.
+ * @category Memory access
+ */
 export interface AccessReport {
   /** The kind of the pattern, without regard to outliers. */
   readonly kind: AccessKind;
@@ -114,7 +122,10 @@ export interface AccessReport {
   readonly bankAdvice: string;
 }
 
-/** The meaning of indices, and the extent of an analysis. */
+/**
+ * The meaning of indices, and the extent of an analysis.
+ * @category Memory access
+ */
 export interface AccessOptions {
   /** Bytes of an element: a power of two up to 16, or 12; 4 by default. */
   readonly elementBytes?: number;

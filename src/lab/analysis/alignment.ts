@@ -22,7 +22,10 @@ const ALLOCATION = 256;
 /** Bytes from which data is aligned like an allocation. */
 const LARGE = 65536;
 
-/** The data that {@linkcode calculateAlignment} aligns. */
+/**
+ * The data that {@linkcode calculateAlignment} aligns.
+ * @category Alignment and padding
+ */
 export interface AlignmentOptions {
   /** Bytes of an element: 1, 2, 4, 8, 12 or 16; 1 by default. */
   readonly elementBytes?: number;
@@ -43,7 +46,10 @@ export interface AlignmentOptions {
   readonly textureAlignment?: number;
 }
 
-/** An alignment and its consequences. */
+/**
+ * An alignment and its consequences.
+ * @category Alignment and padding
+ */
 export interface Alignment {
   /** Bytes: the data should begin at a multiple of them. A power of two. */
   readonly alignment: number;
@@ -79,6 +85,7 @@ export interface Alignment {
  * const { alignment, paddedBytes, waste } = calculateAlignment(1000, { elementBytes: 4 });
  * console.log(alignment, paddedBytes, waste); // 128 1024 24
  * ```
+ * @category Alignment and padding
  */
 export function calculateAlignment(bytes: number, options: AlignmentOptions = {}): Alignment {
   const action = "calculate an alignment";
@@ -128,7 +135,10 @@ function requirePowerOfTwo(action: string, name: string, value: number, max: num
   if ((value & value - 1) !== 0) throw rangeError(action, name, "be a power of two", value);
 }
 
-/** Rows of a matrix in memory, padded. */
+/**
+ * Rows of a matrix in memory, padded.
+ * @category Alignment and padding
+ */
 export interface Pitch {
   /** Bytes from one row to the next. */
   readonly pitch: number;
@@ -160,6 +170,7 @@ export interface Pitch {
  * console.log(pitchOf(1000, 4)); // { pitch: 4096, elements: 1024, padding: 96, waste: 0.0234375 }
  * console.log(pitchOf(1000, 4, { alignment: 32 }).padding); // 0
  * ```
+ * @category Alignment and padding
  */
 export function pitchOf(
   columns: number,
@@ -196,6 +207,7 @@ export function pitchOf(
  *
  * console.log(padTo(1000, 32), padTo(1024, 32), padTo(7, 3)); // 1024 1024 9
  * ```
+ * @category Alignment and padding
  */
 export function padTo(extent: number, multiple: number): number {
   requireInteger("pad an extent", "extent", extent, 0);
@@ -209,7 +221,10 @@ export function padTo(extent: number, multiple: number): number {
   return extent + missing;
 }
 
-/** A padded shape. */
+/**
+ * A padded shape.
+ * @category Alignment and padding
+ */
 export interface PaddedShape {
   /** Its extents. */
   readonly shape: readonly number[];
@@ -238,6 +253,7 @@ export interface PaddedShape {
  * console.log(paddedShape([100, 30], [32]).shape); // [ 100, 32 ]
  * console.log(paddedShape([100, 30], [64, 32]).shape); // [ 128, 32 ]
  * ```
+ * @category Alignment and padding
  */
 export function paddedShape(shape: readonly number[], multiples: readonly number[]): PaddedShape {
   const action = "pad a shape";

@@ -124,7 +124,10 @@ export class BankCounter {
   }
 }
 
-/** The cost of accesses to shared memory. */
+/**
+ * The cost of accesses to shared memory.
+ * @category Memory access
+ */
 export interface BankReport {
   /** Accesses of warps. */
   readonly requests: number;
@@ -166,6 +169,7 @@ export interface BankReport {
  * console.log(bankConflicts(column(32)).wavefronts); // 32
  * console.log(bankConflicts(column(33)).wavefronts); // 1
  * ```
+ * @category Memory access
  */
 export function bankConflicts(
   indices: AccessIndices,

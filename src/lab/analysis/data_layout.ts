@@ -24,6 +24,7 @@ import {
  * - `z-order`: a matrix along Morton's curve, which keeps neighbours in both directions near.
  * - `first-touch`: elements in the order of their first access.
  * - `unchanged`: the original order.
+ * @category Data layouts
  */
 export type LayoutKind =
   | "transposed"
@@ -33,7 +34,10 @@ export type LayoutKind =
   | "first-touch"
   | "unchanged";
 
-/** Extents of a matrix. */
+/**
+ * Extents of a matrix.
+ * @category Data layouts
+ */
 export interface MatrixShape {
   /** Rows. */
   readonly rows: number;
@@ -58,6 +62,7 @@ export let makeLayout: (kind: LayoutKind, length: number, mapping: LayoutMapping
  * `transposedLayout()` make layouts.
  *
  * Layouts with a formula take no memory, however many elements there are.
+ * @category Data layouts
  */
 export class DataLayout {
   /** The kind of the layout. */

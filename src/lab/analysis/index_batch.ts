@@ -12,7 +12,10 @@
 import { trueArray } from "../../ffi/arguments.ts";
 import { describeInput, rangeError, typeError } from "./arguments.ts";
 
-/** Indices: a typed array, or anything iterable of numbers, bigints and typed arrays. */
+/**
+ * Indices: a typed array, or anything iterable of numbers, bigints and typed arrays.
+ * @category Memory access
+ */
 export type AccessIndices = IndexArray | Iterable<number | bigint | IndexArray>;
 
 /** Indices of a batch: whole warps that fit a core's first cache. */
@@ -156,7 +159,10 @@ function requireBelow(
   throw rangeError(action, name, `be ${allowed}`, indices[place]);
 }
 
-/** A typed array of any kind: indices, or data that a layout reorders. */
+/**
+ * A typed array of any kind: indices, or data that a layout reorders.
+ * @category Memory access
+ */
 export type IndexArray =
   | Int8Array
   | Uint8Array

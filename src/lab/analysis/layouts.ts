@@ -79,6 +79,7 @@ function transposition({ rows, columns }: MatrixShape): LayoutMapping {
  * console.log(data); // Float32Array(6) [ 1, 4, 2, 5, 3, 6 ]
  * console.log(layout.undo(data)); // Float32Array(6) [ 1, 2, 3, 4, 5, 6 ]
  * ```
+ * @category Data layouts
  */
 export function transposedLayout(shape: MatrixShape, length?: number): DataLayout {
   const matrix = requireMatrix("lay out a matrix by columns", shape, length);
@@ -92,6 +93,15 @@ export function transposedLayout(shape: MatrixShape, length?: number): DataLayou
  * @param length Elements of the arrays: whole records.
  * @throws {RangeError} If a number is not allowed, or records are not whole.
  * @throws {TypeError} If a value is not a number.
+ *
+ * @example
+ * ```ts
+ * import { structureOfArraysLayout } from "@gridstride/cuda/analysis";
+ *
+ * const layout = structureOfArraysLayout(2, 6);
+ * console.log(layout.apply(Uint8Array.of(1, 10, 2, 20, 3, 30))); // [ 1, 2, 3, 10, 20, 30 ]
+ * ```
+ * @category Data layouts
  */
 export function structureOfArraysLayout(elementsPerRecord: number, length: number): DataLayout {
   const action = "lay out records by fields";
@@ -123,6 +133,7 @@ export function structureOfArraysLayout(elementsPerRecord: number, length: numbe
  * console.log(layout.apply(Uint8Array.of(0, 1, 2, 3, 4, 5, 6, 7)));
  * // Uint8Array(8) [ 0, 1, 4, 5, 2, 3, 6, 7 ]
  * ```
+ * @category Data layouts
  */
 export function tiledLayout(shape: MatrixShape, tile: MatrixShape, length?: number): DataLayout {
   const action = "lay out a matrix by tiles";
@@ -196,6 +207,7 @@ export function tiledLayout(shape: MatrixShape, tile: MatrixShape, length?: numb
  * const layout = zOrderLayout({ rows: 3, columns: 3 });
  * console.log(layout.oldIndices()); // Uint32Array(9) [ 0, 1, 3, 4, 2, 5, 6, 7, 8 ]
  * ```
+ * @category Data layouts
  */
 export function zOrderLayout(shape: MatrixShape, length?: number): DataLayout {
   const matrix = requireMatrix("lay out a matrix along a curve", shape, length);
@@ -266,6 +278,7 @@ export function zOrderLayout(shape: MatrixShape, length?: number): DataLayout {
  * console.log(layout.apply(Uint8Array.of(10, 11, 12, 13))); // Uint8Array(4) [ 13, 11, 10, 12 ]
  * console.log(layout.rewrite([3, 1, 3])); // Uint32Array(3) [ 0, 1, 0 ]
  * ```
+ * @category Data layouts
  */
 export function firstTouchLayout(indices: AccessIndices, length: number): DataLayout {
   const action = "lay out elements in the order of their first access";

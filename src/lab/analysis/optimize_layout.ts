@@ -43,7 +43,10 @@ const KINDS: readonly LayoutKind[] = [
   "first-touch",
 ];
 
-/** Known facts about the data, and the layouts to try. */
+/**
+ * Known facts about the data, and the layouts to try.
+ * @category Data layouts
+ */
 export interface LayoutOptions {
   /** The matrix that the data is, by rows. Without it, its columns are taken from the pattern. */
   readonly shape?: MatrixShape;
@@ -57,7 +60,10 @@ export interface LayoutOptions {
   readonly minimumGain?: number;
 }
 
-/** Data in a layout that suits its accesses, and the gain. */
+/**
+ * Data in a layout that suits its accesses, and the gain.
+ * @category Data layouts
+ */
 export interface OptimizedLayout<T extends IndexArray> {
   /** The chosen layout; `unchanged` if there is nothing to gain. */
   readonly layout: LayoutKind;
@@ -118,6 +124,7 @@ export interface OptimizedLayout<T extends IndexArray> {
  * console.log(result.data[result.indices[70]!] === data[columns[70]!]); // true
  * console.log(result.undo().every((value, index) => value === index)); // true
  * ```
+ * @category Data layouts
  */
 export function optimizeLayout<T extends IndexArray>(
   data: T,

@@ -19,7 +19,10 @@ const ACTION = "place a kernel under its roofline";
  */
 const LATENCY_SHARE = 0.6;
 
-/** A kernel, and the peaks of a device. */
+/**
+ * A kernel, and the peaks of a device.
+ * @category Roofline
+ */
 export interface RooflineOptions {
   /** Bytes that the kernel reads from and writes to memory. */
   readonly bytes: number;
@@ -44,7 +47,10 @@ export interface RooflineOptions {
   }[];
 }
 
-/** The place of a kernel under its roofline. */
+/**
+ * The place of a kernel under its roofline.
+ * @category Roofline
+ */
 export interface Roofline {
   /** Arithmetic intensity, operations per byte: 0 of a copy, `Infinity` if no byte is moved. */
   readonly intensity: number;
@@ -110,6 +116,7 @@ type Figures = Omit<Roofline, "sentence">;
  * console.log(intensity < ridge, bound, share!.toFixed(2)); // true memory 0.84
  * console.log(sentence);
  * ```
+ * @category Roofline
  */
 export function roofline(options: RooflineOptions): Roofline {
   checkOptions(options);

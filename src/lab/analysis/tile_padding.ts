@@ -15,7 +15,10 @@ const VECTOR_BYTES = 16;
 /** More shared memory than a block has on any GPU: 227 KiB from compute capability 9.0 on. */
 const MAX_BYTES = 2 ** 18;
 
-/** A tile in shared memory and its accesses. */
+/**
+ * A tile in shared memory and its accesses.
+ * @category Alignment and padding
+ */
 export interface SharedTile {
   /** Rows. */
   readonly rows: number;
@@ -31,7 +34,10 @@ export interface SharedTile {
   readonly access?: { readonly rows?: number; readonly columns?: number };
 }
 
-/** The result of {@linkcode paddingFor}. */
+/**
+ * The result of {@linkcode paddingFor}.
+ * @category Alignment and padding
+ */
 export interface TilePadding {
   /** Elements to add to every row; 0 if more would not help. */
   readonly padding: number;
@@ -84,6 +90,7 @@ export interface TilePadding {
  * console.log(padding, gain, swizzle);
  * // 1 16.5 { bits: 3, base: 2, shift: 3, wavefronts: 160 }
  * ```
+ * @category Alignment and padding
  */
 export function paddingFor(tile: SharedTile): TilePadding {
   const walked = checkTile(tile);

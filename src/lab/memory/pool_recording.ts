@@ -32,12 +32,16 @@ import { type MemoryTrace, TraceBuilder, TraceChecker } from "./trace/memory_tra
  * recording.point("step");
  * console.log(recording.stop().events.length); // 3
  * ```
+ * @category Traces
  */
 export function recordTrace(pool: MemoryPool, name = "recording"): PoolRecording {
   return new BlockRecording(blocksOf(pool, "record a trace"), name);
 }
 
-/** A recording of the requests to a pool; made by {@linkcode recordTrace}. */
+/**
+ * A recording of the requests to a pool; made by {@linkcode recordTrace}.
+ * @category Traces
+ */
 export interface PoolRecording extends Disposable {
   /**
    * Names the moment, such as the end of a step.

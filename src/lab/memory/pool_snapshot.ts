@@ -38,6 +38,7 @@ import type { MemoryStream } from "../../memory/pool/memory_upstream.ts";
  * using _weights = device.allocate("float16", 1000);
  * console.log(memoryReportText(snapshotPool(device.pool)));
  * ```
+ * @category Snapshots
  */
 export function snapshotPool(pool: MemoryPool, history?: PoolHistory): MemorySnapshot {
   const blocks = blocksOf(pool, "take a snapshot");
@@ -161,12 +162,16 @@ function columnsOf(length: number) {
  * device.allocate("float32", 1000).free();
  * console.log(snapshotPool(device.pool, history).timeline!.live); // [ 0, 4000, 0 ]
  * ```
+ * @category Snapshots
  */
 export function recordHistory(pool: MemoryPool, length = 10_000): PoolHistory {
   return new BlockHistory(blocksOf(pool, "record a history"), length);
 }
 
-/** The recent events of a pool, until it is disposed; made by {@linkcode recordHistory}. */
+/**
+ * The recent events of a pool, until it is disposed; made by {@linkcode recordHistory}.
+ * @category Snapshots
+ */
 export interface PoolHistory extends Disposable {
   /** The number of events so far, including dropped ones. */
   readonly count: number;

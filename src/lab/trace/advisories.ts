@@ -14,7 +14,10 @@ import {
   type TraceRecording,
 } from "./recording.ts";
 
-/** A reason why the device is not busy with useful work. */
+/**
+ * A reason why the device is not busy with useful work.
+ * @category Advice
+ */
 export interface Advisory {
   /** The kind of problem. */
   readonly code:
@@ -84,6 +87,7 @@ function rate(bytesPerSecond: number): string {
  * - `small-copies`: many copies of at most 64 KiB, which are limited by overhead, not bandwidth.
  * - `allocation-churn`: pools return memory to the device and take it again.
  *
+ * @param recording The result of `trace.stop()` or `trace.report()`.
  * @throws {TypeError | RangeError} If the argument is not a recording.
  *
  * @example
@@ -97,6 +101,7 @@ function rate(bytesPerSecond: number): string {
  * for (let i = 0; i < 1000; i++) device.kernels.scale(x, 1.01, x);
  * for (const { message } of traceAdvisories(await trace.stop())) console.log(message);
  * ```
+ * @category Advice
  */
 export function traceAdvisories(recording: TraceRecording): Advisory[] {
   requireRecording(recording, "recording", "advise on a trace");

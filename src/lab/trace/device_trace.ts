@@ -19,7 +19,10 @@ import { HostLog, MemoryLog } from "./host_log.ts";
 import type { TraceRecording, TraceStatistics } from "./recording.ts";
 import { WorkLog } from "./work_log.ts";
 
-/** Options of a trace. */
+/**
+ * Options of a trace.
+ * @category Tracing
+ */
 export interface DeviceTraceOptions {
   /**
    * The number of records to keep of each kind (work, memory, compilations, ranges); 100 000 by
@@ -28,7 +31,10 @@ export interface DeviceTraceOptions {
   readonly capacity?: number;
 }
 
-/** Options of {@linkcode DeviceTrace.range}. */
+/**
+ * Options of {@linkcode DeviceTrace.range}.
+ * @category Tracing
+ */
 export interface TraceRangeOptions {
   /**
    * Measures the range on this stream, from the first to the last work enqueued during the range.
@@ -69,6 +75,7 @@ const MAX_CAPACITY = 2 ** 24;
  * console.log(recording.statistics.launches.launches); // 10
  * await Deno.remove(path);
  * ```
+ * @category Tracing
  */
 export class DeviceTrace implements Disposable {
   readonly #context: DeviceContext;

@@ -13,7 +13,10 @@ import type { CopyDirection, CopyHostMemory } from "../../stream/activity.ts";
 import { requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 
-/** Properties of all work on a stream. */
+/**
+ * Properties of all work on a stream.
+ * @category Recordings
+ */
 export interface WorkRecord {
   /** The stream, as an index into {@linkcode TraceRecording.streams}. */
   readonly stream: number;
@@ -27,7 +30,10 @@ export interface WorkRecord {
   readonly duration: number;
 }
 
-/** A kernel launch that ran. */
+/**
+ * A kernel launch that ran.
+ * @category Recordings
+ */
 export interface KernelRecord extends WorkRecord {
   /** The discriminant. */
   readonly kind: "kernel";
@@ -51,7 +57,10 @@ export interface KernelRecord extends WorkRecord {
   readonly bytes: number;
 }
 
-/** A copy that ran. */
+/**
+ * A copy that ran.
+ * @category Recordings
+ */
 export interface CopyRecord extends WorkRecord {
   /** The discriminant. */
   readonly kind: "copy";
@@ -63,7 +72,10 @@ export interface CopyRecord extends WorkRecord {
   readonly bytes: number;
 }
 
-/** A graph launch that ran. */
+/**
+ * A graph launch that ran.
+ * @category Recordings
+ */
 export interface GraphRecord extends WorkRecord {
   /** The discriminant. */
   readonly kind: "graph";
@@ -71,10 +83,16 @@ export interface GraphRecord extends WorkRecord {
   readonly nodes: number;
 }
 
-/** Work that ran on a stream. */
+/**
+ * Work that ran on a stream.
+ * @category Recordings
+ */
 export type TracedWork = KernelRecord | CopyRecord | GraphRecord;
 
-/** A compilation, or a hit in the compile cache. */
+/**
+ * A compilation, or a hit in the compile cache.
+ * @category Recordings
+ */
 export interface CompilationRecord {
   /** The name of the source in diagnostics. */
   readonly name: string;
@@ -86,7 +104,10 @@ export interface CompilationRecord {
   readonly cached: boolean;
 }
 
-/** A named range of the program. */
+/**
+ * A named range of the program.
+ * @category Recordings
+ */
 export interface RangeRecord {
   /** The name. */
   readonly name: string;
@@ -98,7 +119,10 @@ export interface RangeRecord {
   readonly stream: number | undefined;
 }
 
-/** Memory of the device's pools at one time. */
+/**
+ * Memory of the device's pools at one time.
+ * @category Recordings
+ */
 export interface MemorySample {
   /** The time. */
   readonly time: number;
@@ -108,7 +132,10 @@ export interface MemorySample {
   readonly reserved: number;
 }
 
-/** Launches of one kernel, of all graphs, or of all kernels together. */
+/**
+ * Launches of one kernel, of all graphs, or of all kernels together.
+ * @category Recordings
+ */
 export interface LaunchStatistics {
   /** All launches. */
   readonly launches: number;
@@ -130,7 +157,10 @@ export interface LaunchStatistics {
   readonly bytesPerSecond: number;
 }
 
-/** Launches of a kernel. */
+/**
+ * Launches of a kernel.
+ * @category Recordings
+ */
 export interface KernelStatistics extends LaunchStatistics {
   /** The kernel's name. */
   readonly kernel: string;
@@ -140,7 +170,10 @@ export interface KernelStatistics extends LaunchStatistics {
   readonly limiter: Occupancy["limiter"] | null;
 }
 
-/** Timed copies. */
+/**
+ * Timed copies.
+ * @category Recordings
+ */
 export interface CopyCount {
   /** Number of timed copies. */
   readonly copies: number;
@@ -152,7 +185,10 @@ export interface CopyCount {
   readonly bytesPerSecond: number;
 }
 
-/** Copies in one direction. */
+/**
+ * Copies in one direction.
+ * @category Recordings
+ */
 export interface CopyStatistics extends CopyCount {
   /** Copies of at most 64 KiB. */
   readonly small: CopyCount;
@@ -162,7 +198,10 @@ export interface CopyStatistics extends CopyCount {
   readonly untimed: number;
 }
 
-/** Counts and sums over a whole trace, including dropped records. */
+/**
+ * Counts and sums over a whole trace, including dropped records.
+ * @category Recordings
+ */
 export interface TraceStatistics {
   /** Duration of the trace. */
   readonly duration: number;
@@ -220,7 +259,10 @@ export interface TraceStatistics {
   };
 }
 
-/** The recording of a trace: plain data that `postMessage()` and JSON preserve. */
+/**
+ * The recording of a trace: plain data that `postMessage()` and JSON preserve.
+ * @category Recordings
+ */
 export interface TraceRecording {
   /** The device's label: `cuda:0`. */
   readonly device: string;

@@ -59,6 +59,19 @@ interface FileState {
  * @throws {TypeError} If the path is neither text nor a file URL, or an element is not a recording.
  * @throws {RangeError} If there is no recording.
  * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If the file cannot be written.
+ *
+ * @example
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ * import { DeviceTrace, saveTrace } from "@gridstride/cuda/trace";
+ *
+ * using device = openDevice();
+ * using x = device.allocate("float32", 100, { fill: 1 });
+ * using trace = new DeviceTrace(device);
+ * device.kernels.scale(x, 2, x);
+ * await saveTrace(await Deno.makeTempFile({ suffix: ".json" }), [await trace.stop()]);
+ * ```
+ * @category Trace files
  */
 export async function saveTrace(
   path: string | URL,
@@ -94,6 +107,7 @@ export async function saveTrace(
  * );
  * console.log((await response.json()).traceEvents.length > 0); // true
  * ```
+ * @category Trace files
  */
 export function traceFile(
   recordings: readonly TraceRecording[],

@@ -37,7 +37,10 @@ import {
   writeRecord,
 } from "./tuning_store.ts";
 
-/** A tuning found no configuration that runs, or lost the device to one; the message says why. */
+/**
+ * A tuning found no configuration that runs, or lost the device to one; the message says why.
+ * @category Tuning
+ */
 export class TuningError extends Error {
   /** The class, for stack traces. */
   override readonly name: string = "TuningError";
@@ -69,6 +72,7 @@ let mode: (typeof MODES)[number] = "tune";
  *
  * setTuningMode("stored");
  * ```
+ * @category Tuning
  */
 export function setTuningMode(wanted: "tune" | "stored" | "off"): void {
   if (MODES.includes(wanted)) mode = wanted;
@@ -91,6 +95,7 @@ export function setTuningMode(wanted: "tune" | "stored" | "off"): void {
  * that may fault in a process of their own.
  *
  * @param device The device, or another object with its context.
+ * @param options The configurations, how to prepare and launch one, and what identifies the work.
  * @throws {TypeError | RangeError} If an option is wrong.
  * @throws {TuningError} If all configurations fail, or one takes the device with it.
  * @throws {OutOfMemoryError} If there is no room for copies of the buffers to restore.
@@ -119,6 +124,7 @@ export function setTuningMode(wanted: "tune" | "stored" | "off"): void {
  * });
  * console.log(best, report.map(({ medianMicroseconds }) => medianMicroseconds));
  * ```
+ * @category Tuning
  */
 export async function autotune<const Configuration extends TuningValue, Prepared = undefined>(
   device: { readonly context: DeviceContext },
@@ -156,6 +162,7 @@ export async function autotune<const Configuration extends TuningValue, Prepared
  * await tuner.tune(x.length, { launch, restore: [x] });
  * launch(tuner.best(x.length)); // in every call
  * ```
+ * @category Tuning
  */
 export class Autotuner<const Configuration extends TuningValue, Prepared = undefined> {
   readonly #context: DeviceContext;

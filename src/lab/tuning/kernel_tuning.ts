@@ -59,6 +59,7 @@ const ACTION = "tune kernels";
 /**
  * An operation whose launch parameters can be tuned. Those of `sum`, `mean`, `min` and `max` follow from
  * the length, so that sums have the bits of those of tensors.
+ * @category Built-in kernels
  */
 export type TunableOperation =
   | "fill"
@@ -133,7 +134,10 @@ export const OPERATIONS: Readonly<Record<TunableOperation, Tunable>> = {
   ),
 };
 
-/** The choice for a kernel and a size. */
+/**
+ * The choice for a kernel and a size.
+ * @category Built-in kernels
+ */
 export interface KernelTuningRow {
   /** The operation. */
   readonly operation: TunableOperation;
@@ -226,6 +230,7 @@ function tryOut(kernel: Kernel, launcher: Launcher, run: () => void): void {
  *   console.log(kernel, grid, block, untunedMicroseconds / tunedMicroseconds);
  * }
  * ```
+ * @category Built-in kernels
  */
 export async function tuneKernels(
   device: { readonly context: DeviceContext },

@@ -19,6 +19,7 @@ import type { Stream } from "../../stream/stream.ts";
 /**
  * The values of keys and configurations: JSON data, and bigints. The order of an object's properties
  * has no meaning, and a property that is `undefined` counts as absent.
+ * @category Tuning
  */
 export type TuningValue =
   | null
@@ -34,6 +35,7 @@ export type TuningValue =
  *
  * @typeParam Configuration The configurations.
  * @typeParam Prepared The result of `prepare`.
+ * @category Tuning
  */
 export interface AutotunerOptions<Configuration extends TuningValue, Prepared = undefined> {
   /** The name that results are stored by. */
@@ -75,7 +77,10 @@ export interface AutotunerOptions<Configuration extends TuningValue, Prepared = 
   readonly flushCache?: boolean;
 }
 
-/** One tuning: the launch to time, and the buffers that it changes. */
+/**
+ * One tuning: the launch to time, and the buffers that it changes.
+ * @category Tuning
+ */
 export interface TuningRun<Configuration extends TuningValue, Prepared = undefined> {
   /**
    * Enqueues the work of a configuration on the stream, and returns: work on other streams is not
@@ -93,7 +98,10 @@ export interface TuningRun<Configuration extends TuningValue, Prepared = undefin
   readonly signal?: AbortSignal;
 }
 
-/** Options of {@linkcode autotune}. */
+/**
+ * Options of {@linkcode autotune}.
+ * @category Tuning
+ */
 export interface AutotuneOptions<Configuration extends TuningValue, Prepared = undefined>
   extends AutotunerOptions<Configuration, Prepared>, TuningRun<Configuration, Prepared> {
   /**
@@ -103,7 +111,10 @@ export interface AutotuneOptions<Configuration extends TuningValue, Prepared = u
   readonly key: TuningValue;
 }
 
-/** The results of one configuration. */
+/**
+ * The results of one configuration.
+ * @category Tuning
+ */
 export interface TuningRow<Configuration extends TuningValue = TuningValue> {
   /** The configuration. */
   readonly configuration: Configuration;
@@ -121,7 +132,10 @@ export interface TuningRow<Configuration extends TuningValue = TuningValue> {
   readonly refuted: boolean;
 }
 
-/** The result of a tuning. */
+/**
+ * The result of a tuning.
+ * @category Tuning
+ */
 export interface TuningResult<Configuration extends TuningValue = TuningValue> {
   /** The configuration to use. */
   readonly best: Configuration;

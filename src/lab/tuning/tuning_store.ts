@@ -16,7 +16,10 @@ import { CacheStore } from "../../launch/cache/cache_store.ts";
 import { isFileProblem } from "../../launch/compile/files.ts";
 import type { AutotunerOptions } from "./tuning_options.ts";
 
-/** Counts of tunings and their files since the process began. */
+/**
+ * Counts of tunings and their files since the process began.
+ * @category Stored tunings
+ */
 export interface TuningStats {
   /** Tunings that timed nothing: all results were known. */
   readonly found: number;
@@ -63,7 +66,17 @@ const counters = { found: 0, timed: 0, configurations: 0, corrupt: 0, stored: 0,
 const inMemory = new Map<string, TuningRecord>();
 const warned = new Set<string>();
 
-/** Counts of tunings and their files in this isolate. */
+/**
+ * Counts of tunings and their files in this isolate.
+ *
+ * @example
+ * ```ts
+ * import { tuningStats } from "@gridstride/cuda/tuning";
+ *
+ * console.log(tuningStats());
+ * ```
+ * @category Stored tunings
+ */
 export function tuningStats(): TuningStats {
   return { ...counters };
 }
@@ -154,6 +167,14 @@ export async function writeRecord(
  * @returns The number of deleted files.
  * @throws {CacheDirectoryError} If their directory cannot be written, or others can write to it.
  * @throws {EnvironmentError} If a variable cannot be understood.
+ *
+ * @example
+ * ```ts no-run
+ * import { clearTunings } from "@gridstride/cuda/tuning";
+ *
+ * console.log(await clearTunings(), "files are deleted");
+ * ```
+ * @category Stored tunings
  */
 export async function clearTunings(): Promise<number> {
   inMemory.clear();

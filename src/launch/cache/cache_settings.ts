@@ -68,6 +68,7 @@ let configured: {
  * Configures the compile cache of this isolate, from the next compilation on. An omitted option
  * returns to its default.
  *
+ * @param options The directory, the size and the use of the cache.
  * @throws {TypeError} If an option is of the wrong type, or there is no such option.
  * @throws {RangeError} If the directory is no absolute path, or the size is invalid.
  *

@@ -299,6 +299,15 @@ export function kernelCacheStats(): {
  * @throws {CacheDirectoryError} If there is no place for them, it cannot be read or written, or
  * others can write to it.
  * @throws {EnvironmentError} If a variable is malformed.
+ *
+ * @example
+ * ```ts
+ * import { clearKernelCache, configureKernelCache } from "@gridstride/cuda";
+ *
+ * configureKernelCache({ directory: await Deno.makeTempDir() });
+ * console.log((await clearKernelCache()).entries); // 0
+ * configureKernelCache();
+ * ```
  * @category Launching kernels
  */
 export async function clearKernelCache(): Promise<{
@@ -322,6 +331,14 @@ export async function clearKernelCache(): Promise<{
  * @throws {CacheDirectoryError} If there is no place for it, it cannot be read, or others can write
  * to it.
  * @throws {EnvironmentError} If a variable is malformed.
+ *
+ * @example
+ * ```ts
+ * import { listKernelCache } from "@gridstride/cuda";
+ *
+ * const entries = await listKernelCache();
+ * console.log(entries.length, "kernels");
+ * ```
  * @category Launching kernels
  */
 export async function listKernelCache(): Promise<{

@@ -98,6 +98,7 @@ function compileErrorText(
 /**
  * Formats a diagnostic, with its line below it and a mark under the character.
  *
+ * @param diagnostic One of `error.diagnostics`.
  * @throws {TypeError} If a member of the diagnostic is missing or of the wrong type.
  *
  * @example

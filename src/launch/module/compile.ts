@@ -229,6 +229,7 @@ async function load<Source extends string, Structs extends StructTypes>(
  * older than that; `options: ["--gpu-architecture=compute_90"]` requests PTX.
  *
  * @param source The source.
+ * @param options The target, and those of `device.compile()`.
  * @throws {CompileError} If it does not compile; the message marks the lines.
  * @throws {CompilerUnavailableError} If there is no compiler for the target.
  * @throws {LibraryNotFoundError} If no native library is built.

@@ -35,9 +35,10 @@ const ACTION = "read a kernel's file";
  * Conditions are not evaluated: a header that only some macro includes is read too. Headers of the
  * system and of CUDA, and headers that may not be read, are left to the compiler.
  *
+ * @param path The source.
+ * @param options.include Directories to search besides that of the including file.
  * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If the file is not there, or may not be
  * read.
- * @param options.include Directories to search besides that of the including file.
  * @throws {TypeError} If the path or an option is invalid, or two headers have one name.
  *
  * @example

@@ -325,6 +325,10 @@ export function attention<D extends AttentionDType>(
  * The kernel that {@linkcode attention} takes for the same arguments, without running it. Heads that
  * are not contiguous are copied, as there.
  *
+ * @param q The queries.
+ * @param k The keys.
+ * @param v The values.
+ * @param options Those of `attention()`.
  * @returns `variant`: its name; `launch`: its blocks and threads per block; `reason`: the reason, and
  * that against tensor cores.
  * @throws {TypeError} As `attention()`.

@@ -288,11 +288,24 @@ function asBatch(pool: Tensor): Tensor {
  * sequence.
  *
  * @param q [sequences, heads, new queries, headSize]; the cache's heads divide `heads`.
+ * @param cache The keys and values.
  * @param sequences Numbers that `cache.add()` returned, each once.
  * @param options `causal` is true by default. `logSumExp`: also returns the logarithms of the sums.
  * @returns [sequences, heads, new queries, valueSize].
  * @throws {RangeError} If shapes do not fit, or there is no such sequence.
  * @throws {TypeError} If the element type is not the cache's.
+ *
+ * @example
+ * ```ts
+ * import { decodeAttention, ones, PagedCache } from "@gridstride/cuda/tensor";
+ *
+ * using cache = new PagedCache({ pages: 8, heads: 1, headSize: 4 });
+ * const sequence = cache.add();
+ * using row = ones([1, 1, 1, 4]);
+ * cache.append([sequence], row, row);
+ * using y = decodeAttention(row, cache, [sequence]);
+ * console.log(await y.toNested()); // [ [ [ [ 1, 1, 1, 1 ] ] ] ]
+ * ```
  * @category Attention
  */
 export function decodeAttention<D extends AttentionDType>(

@@ -52,6 +52,7 @@ function halvesOf(value: number): readonly [number, number] {
  * embedding", 2021). Angles are computed as `float64`.
  *
  * @param x [..., length, headSize]; an even head size.
+ * @param options The positions, the layout of pairs, the base, and the stream.
  * @throws {RangeError} If a shape does not fit.
  * @throws {TypeError} If the element type is not `float32`, `float16` or `bfloat16`.
  *

@@ -167,6 +167,15 @@ export function npyFileSize(start: Uint8Array<ArrayBuffer>): bigint {
  * @param file All bytes of the file.
  * @throws {TensorFileError} If the file is malformed, cut short or too long, or its elements are no
  * numbers.
+ *
+ * @example
+ * ```ts
+ * import { readNpy, writeNpy } from "@gridstride/cuda/tensor";
+ *
+ * const file = writeNpy("|i1", [2], Uint8Array.of(1, 2));
+ * const { descr, shape } = readNpy(file);
+ * console.log(descr, shape); // |i1 [ 2 ]
+ * ```
  * @category Files of tensors
  */
 export function readNpy(file: Uint8Array<ArrayBuffer>): NpyArray {
@@ -192,7 +201,18 @@ export function readNpy(file: Uint8Array<ArrayBuffer>): NpyArray {
  * The bytes of a row-major array as a file in NumPy's format, as NumPy writes it.
  *
  * @param descr NumPy's name of the element type; see {@linkcode NPY_DESCRS}.
+ * @param shape The extents of the axes.
+ * @param bytes The elements in row-major order.
  * @throws {RangeError} If the bytes are not those of the shape.
+ *
+ * @example
+ * ```ts
+ * import { writeNpy } from "@gridstride/cuda/tensor";
+ *
+ * const file = writeNpy("|i1", [2], Uint8Array.of(1, 2));
+ * await Deno.writeFile(await Deno.makeTempFile({ suffix: ".npy" }), file);
+ * console.log(file.length); // 130
+ * ```
  * @category Files of tensors
  */
 export function writeNpy(
@@ -291,11 +311,11 @@ export function typedArrayIn(
  * @throws {Deno.errors.NotFound} If there is no such file, and other errors of the file system.
  *
  * @example
- * ```ts ignore
- * import { loadNpy } from "@gridstride/cuda/tensor";
+ * ```ts
+ * import { loadNpy, writeNpy } from "@gridstride/cuda/tensor";
  *
- * using x = await loadNpy("x.npy");
- * console.log(x.shape, x.dtype);
+ * using x = await loadNpy(writeNpy("|i1", [2], Uint8Array.of(1, 2)));
+ * console.log(x.dtype, await x.toNested()); // int8 [ 1, 2 ]
  * ```
  * @category Files of tensors
  */
@@ -316,7 +336,18 @@ export async function loadNpy<D extends DType = DType>(
  *
  * @param path The file, which is replaced once all is written: if that fails, an earlier file stays as
  * it was.
+ * @param tensor The tensor.
  * @throws {CudaError} If earlier work failed.
+ *
+ * @example
+ * ```ts
+ * import { loadNpy, saveNpy, tensor } from "@gridstride/cuda/tensor";
+ *
+ * const path = await Deno.makeTempFile({ suffix: ".npy" });
+ * await saveNpy(path, tensor([1, 2]));
+ * using x = await loadNpy(path);
+ * console.log(await x.toNested()); // [ 1, 2 ]
+ * ```
  * @category Files of tensors
  */
 export async function saveNpy(path: string | URL, tensor: Tensor<DType>): Promise<void> {

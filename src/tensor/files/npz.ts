@@ -114,12 +114,13 @@ async function readNpz(
  * @throws {Deno.errors.NotFound} If there is no such file, and other errors of the file system.
  *
  * @example
- * ```ts ignore
+ * ```ts
  * import { loadNpz, saveNpz, tensor } from "@gridstride/cuda/tensor";
  *
- * using x = tensor([1, 2, 3]);
- * await saveNpz("xy.npz", { x, y: x.square() });
- * const { y } = await loadNpz("xy.npz");
+ * const path = await Deno.makeTempFile({ suffix: ".npz" });
+ * await saveNpz(path, { x: tensor([1, 2]), y: tensor([3]) });
+ * const { x, y } = await loadNpz(path);
+ * console.log(await x!.toNested(), await y!.toNested()); // [ 1, 2 ] [ 3 ]
  * ```
  * @category Files of tensors
  */
@@ -159,6 +160,14 @@ function requireName(name: string, action: string): void {
  * @throws {RangeError} If a name cannot be in an archive: it is too long, has a character NUL, or half
  * of a surrogate pair.
  * @throws {CudaError} If earlier work failed.
+ *
+ * @example
+ * ```ts
+ * import { saveNpz, tensor } from "@gridstride/cuda/tensor";
+ *
+ * const path = await Deno.makeTempFile({ suffix: ".npz" });
+ * await saveNpz(path, { x: tensor([1, 2]), y: tensor([3]) }, { compress: true });
+ * ```
  * @category Files of tensors
  */
 export async function saveNpz(

@@ -172,11 +172,13 @@ function readSafetensors(bytes: Uint8Array<ArrayBuffer>, subject: string) {
  * @throws {Deno.errors.NotFound} If there is no such file, and other errors of the file system.
  *
  * @example
- * ```ts ignore
- * import { loadSafetensors } from "@gridstride/cuda/tensor";
+ * ```ts
+ * import { loadSafetensors, saveSafetensors, tensor } from "@gridstride/cuda/tensor";
  *
- * const { tensors, metadata } = await loadSafetensors("model.safetensors");
- * for (const [name, { dtype, shape }] of Object.entries(tensors)) console.log(name, dtype, shape);
+ * const path = await Deno.makeTempFile({ suffix: ".safetensors" });
+ * await saveSafetensors(path, { weight: tensor([1, 2]) }, { metadata: { epoch: "3" } });
+ * const { tensors, metadata } = await loadSafetensors(path);
+ * console.log(await tensors.weight!.toNested(), metadata.epoch); // [ 1, 2 ] 3
  * ```
  * @category Files of tensors
  */
@@ -204,6 +206,14 @@ export async function loadSafetensors(
  * @throws {TypeError} If a value is no tensor, a text is none, or the reserved name `__metadata__` is
  * used.
  * @throws {CudaError} If earlier work failed.
+ *
+ * @example
+ * ```ts
+ * import { saveSafetensors, tensor } from "@gridstride/cuda/tensor";
+ *
+ * const path = await Deno.makeTempFile({ suffix: ".safetensors" });
+ * await saveSafetensors(path, { weight: tensor([1, 2]) }, { metadata: { epoch: "3" } });
+ * ```
  * @category Files of tensors
  */
 export async function saveSafetensors(

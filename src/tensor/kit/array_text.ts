@@ -61,7 +61,21 @@ function positions(extent: number, isAbridged: boolean): number[] {
   return [...all.slice(0, EDGE), -1, ...all.slice(-EDGE)];
 }
 
-/** Formats elements in row-major order: `[1. 2. 3.]`. */
+/**
+ * Formats elements in row-major order: `[1. 2. 3.]`.
+ *
+ * @param dtype The element type.
+ * @param shape The extents of the axes.
+ * @param elements The elements in row-major order.
+ *
+ * @example
+ * ```ts
+ * import { arrayText } from "@gridstride/cuda/tensor";
+ *
+ * console.log(arrayText("float32", [3], [1, 2, 3])); // [1. 2. 3.]
+ * ```
+ * @category Tensors
+ */
 export function arrayText(
   dtype: DType,
   shape: Shape,

@@ -11,7 +11,10 @@ export function strideClass(stride: number): string {
   return stride === 0 ? "0" : stride === 1 ? "1" : "s";
 }
 
-/** The extents of a tensor, outermost first. */
+/**
+ * The extents of a tensor, outermost first.
+ * @category Tensors
+ */
 export type Shape = readonly number[];
 
 /** The maximum number of dimensions. */
@@ -24,7 +27,10 @@ export interface Layout {
   readonly offset: number;
 }
 
-/** A range of positions along an axis, as Python's `start:stop:step`. */
+/**
+ * A range of positions along an axis, as Python's `start:stop:step`.
+ * @category Tensors
+ */
 export interface Slice {
   /** The first position; negative ones count from the end. */
   readonly start?: number;

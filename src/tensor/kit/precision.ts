@@ -109,6 +109,7 @@ function requireAllowed(allow: unknown, mode: PrecisionMode, action: string) {
  * Results have the element type that they would have without. Attention has no kernels for `tf32` and
  * `fp8` and computes these in `float32`.
  *
+ * @param mode The precision; `auto` is the default.
  * @param options `device`: the device; without, all devices that have no setting of their own. `allow`,
  * with the mode `auto`: the modes among which it chooses by the hardware, the preferred first, such as
  * `["bf16", "tf32"]`: the first whose units the device has, else `float32`. None by default. The host

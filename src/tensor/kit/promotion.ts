@@ -7,6 +7,14 @@
 import { bytesPerElement, type DType, isFloatDType } from "../../memory/dtype.ts";
 
 /**
+ * The JavaScript value of an element.
+ * @category Tensors
+ */
+export type ElementValue<D extends DType> = D extends "int64" | "uint64" ? bigint
+  : D extends "bool" ? boolean
+  : number;
+
+/**
  * The element types that a type contains: a result with both has the wider type.
  * @category Tensors
  */

@@ -47,6 +47,7 @@ function ordered(checked: readonly CheckedMatmul[]): number[] {
  * run one after another, others on several streams. Worth it where single products do not fill the
  * device.
  *
+ * @param pairs The operands of each product.
  * @param options `maxInFlight`: how many products run at a time, 1 to 64; 4 by default. The others as
  * of {@linkcode matmul}, for all pairs. Later work of `stream` waits for all products.
  * @returns The products in the order of the pairs.

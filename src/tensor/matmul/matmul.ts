@@ -242,6 +242,10 @@ export function checkMatmul(
  * 64-bit ones if an operand or the result has these, and wrap. The bias, the activation and the rest of
  * `options` cost no further pass over memory.
  *
+ * @param x The left operand.
+ * @param y The right operand.
+ * @param options The bias, the activation and what else follows the product; the precision, the
+ * result and the stream.
  * @throws {TypeError} If element types do not combine, or an option has another type or name.
  * @throws {RangeError} If extents differ, an operand has no dimensions, or the device lacks the units
  * for the precision or the variant.
@@ -274,6 +278,9 @@ export function matmul<D extends DType, E extends DType, R extends DType = Promo
 /**
  * The variant that {@linkcode matmul} takes for the same arguments, without running it.
  *
+ * @param x The left operand.
+ * @param y The right operand.
+ * @param options Those of `matmul()`.
  * @returns `variant`: its name; `launch`: its blocks and threads per block, 0 for those of cuBLASLt;
  * `reason`: the reason, and those against other variants.
  * @throws {TypeError} As `matmul()`.

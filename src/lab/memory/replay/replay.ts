@@ -30,16 +30,25 @@ import { BlockPool } from "../../../memory/pool/block_pool.ts";
 import { defaultSettings } from "../../../memory/pool/pool_options.ts";
 import { type SimulatedStream, SimulatedUpstream } from "../simulated_upstream.ts";
 
-/** The default capacity of a replay: 80 GiB, as on large GPUs. */
+/**
+ * The default capacity of a replay: 80 GiB, as on large GPUs.
+ * @category Replay
+ */
 export const DEFAULT_REPLAY_CAPACITY: number = 80 * 2 ** 30;
 
-/** The largest capacity: the user half of the x86-64 address space. */
+/**
+ * The largest capacity: the user half of the x86-64 address space.
+ * @category Replay
+ */
 export const MAX_REPLAY_CAPACITY: number = 2 ** 47;
 
 /** The number of timed passes; the fastest counts. */
 const PASSES = 5;
 
-/** The result of a replay; sizes are bytes. */
+/**
+ * The result of a replay; sizes are bytes.
+ * @category Replay
+ */
 export interface ReplayResult {
   /** The name of the trace. */
   readonly trace: string;
@@ -67,7 +76,10 @@ export interface ReplayResult {
   readonly reservedOverTime: Float64Array<ArrayBuffer>;
 }
 
-/** The events between two points of a trace. */
+/**
+ * The events between two points of a trace.
+ * @category Replay
+ */
 export interface ReplayStep {
   /** The name of the point that ends the step; `null` after the last point. */
   readonly name: string | null;
@@ -103,6 +115,7 @@ export interface ReplayStep {
  * const { peakLive, ratio } = replayTrace(parseTrace(text, "two blocks"));
  * console.log(peakLive, ratio.toFixed(3));
  * ```
+ * @category Replay
  */
 export function replayTrace(
   trace: MemoryTrace,
@@ -133,7 +146,24 @@ export function replayTrace(
   }
 }
 
-/** Returns the totals of a result without its lists, as `gridstride memory replay --json` prints. */
+/**
+ * Returns the totals of a result without its lists, as `gridstride memory replay --json` prints.
+ *
+ * @param result The result of a replay.
+ *
+ * @example
+ * ```ts
+ * import { replayFigures, replayTrace } from "@gridstride/cuda/memory";
+ *
+ * const trace = {
+ *   name: "one",
+ *   description: "One block.",
+ *   events: [{ kind: "allocate", block: 0, bytes: 4096, stream: 0 }, { kind: "free", block: 0 }],
+ * } as const;
+ * console.log(replayFigures(replayTrace(trace)).peakLive); // 4096
+ * ```
+ * @category Replay
+ */
 export function replayFigures(
   result: ReplayResult,
 ): Omit<ReplayResult, "steps" | "liveOverTime" | "reservedOverTime"> {
@@ -264,7 +294,10 @@ function timePerOperation({ events }: MemoryTrace, create: () => ReplayAllocator
   return fastest;
 }
 
-/** An allocator under replay. Blocks and streams are the numbers of the trace. */
+/**
+ * An allocator under replay. Blocks and streams are the numbers of the trace.
+ * @category Replay
+ */
 export interface ReplayAllocator extends Partial<Disposable> {
   /**
    * Allocates a block.
@@ -293,7 +326,10 @@ export interface ReplayAllocator extends Partial<Disposable> {
   readonly retries: number;
 }
 
-/** A memory management policy. */
+/**
+ * A memory management policy.
+ * @category Replay
+ */
 export interface ReplayPolicy {
   /** Its name in tables and on the command line. */
   readonly name: string;
@@ -380,6 +416,7 @@ class GridstridePool implements ReplayAllocator {
  *
  * for (const { name, description } of REPLAY_POLICIES) console.log(name, description);
  * ```
+ * @category Replay
  */
 export const REPLAY_POLICIES: readonly ReplayPolicy[] = [
   {

@@ -292,9 +292,15 @@ function valueTable(title: string, values: Readonly<Record<string, unknown>>): M
  * @returns The text of the page.
  *
  * @example
- * ```ts ignore
- * Deno.writeTextFileSync("memory.html", memoryReport(snapshotPool(pool)));
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ * import { memoryReport, snapshotPool } from "@gridstride/cuda/memory";
+ *
+ * using device = openDevice();
+ * const path = await Deno.makeTempFile({ suffix: ".html" });
+ * await Deno.writeTextFile(path, memoryReport(snapshotPool(device.pool)));
  * ```
+ * @category Reports
  */
 export function memoryReport(snapshot: MemorySnapshot): string {
   const figures = memoryReportFigures(snapshot);

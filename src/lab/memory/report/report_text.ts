@@ -53,10 +53,17 @@ function siteName(site: string | null): string {
  * Formats a snapshot as text: totals, fragmentation, segments, the largest call sites and the oldest
  * live blocks. No line has more than 100 columns.
  *
+ * @param snapshot The snapshot.
+ *
  * @example
- * ```ts ignore
- * console.log(memoryReportText(snapshotPool(pool)));
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ * import { memoryReportText, snapshotPool } from "@gridstride/cuda/memory";
+ *
+ * using device = openDevice();
+ * console.log(memoryReportText(snapshotPool(device.pool)));
  * ```
+ * @category Reports
  */
 export function memoryReportText(snapshot: MemorySnapshot): string {
   const figures = memoryReportFigures(snapshot);
@@ -136,7 +143,10 @@ export function memoryReportText(snapshot: MemorySnapshot): string {
   ].map((lines) => lines.join("\n")).join("\n\n");
 }
 
-/** The figures of a snapshot; sizes are bytes, ages milliseconds. */
+/**
+ * The figures of a snapshot; sizes are bytes, ages milliseconds.
+ * @category Reports
+ */
 export interface MemoryReportFigures extends Pick<MemorySnapshot, "source" | "takenAt" | "device"> {
   /** Totals over all segments. */
   readonly totals: Readonly<Record<BlockState, number>> & {
@@ -196,11 +206,18 @@ function noBytes(): Record<BlockState, number> {
 /**
  * Computes the figures of a snapshot. They do not refer to the snapshot.
  *
+ * @param snapshot The snapshot.
+ *
  * @example
- * ```ts ignore
- * const { totals, sites } = memoryReportFigures(snapshotPool(pool));
- * console.log(totals.live, sites[0]?.site);
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ * import { memoryReportFigures, snapshotPool } from "@gridstride/cuda/memory";
+ *
+ * using device = openDevice(undefined, { memory: { preset: "development" } });
+ * using _x = device.allocate("float32", 1024);
+ * console.log(memoryReportFigures(snapshotPool(device.pool)).totals.live); // 4096
  * ```
+ * @category Reports
  */
 export function memoryReportFigures(snapshot: MemorySnapshot): MemoryReportFigures {
   validateSnapshot(snapshot);

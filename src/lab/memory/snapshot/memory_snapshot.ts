@@ -12,7 +12,10 @@ export const SNAPSHOT_FORMAT = "gridstride memory snapshot";
 /** The version of the schema. */
 export const SNAPSHOT_VERSION = 1;
 
-/** The state of a block. */
+/**
+ * The state of a block.
+ * @category Snapshots
+ */
 export type BlockState =
   /** Allocated by the program. */
   | "live"
@@ -25,7 +28,10 @@ export type BlockState =
   /** Addresses without memory. */
   | "unmapped";
 
-/** A block of a segment. */
+/**
+ * A block of a segment.
+ * @category Snapshots
+ */
 export interface SnapshotBlock {
   /** Its distance from the address of the segment. */
   readonly offset: number;
@@ -43,7 +49,10 @@ export interface SnapshotBlock {
   readonly site: number | null;
 }
 
-/** A range of addresses that the pool reserved in one request. */
+/**
+ * A range of addresses that the pool reserved in one request.
+ * @category Snapshots
+ */
 export interface SnapshotSegment {
   /** Its first address. */
   readonly address: number;
@@ -57,7 +66,10 @@ export interface SnapshotSegment {
   readonly blocks: readonly SnapshotBlock[];
 }
 
-/** The actions of a timeline; {@linkcode SnapshotTimeline} refers to them by index. */
+/**
+ * The actions of a timeline; {@linkcode SnapshotTimeline} refers to them by index.
+ * @category Snapshots
+ */
 export const TIMELINE_ACTIONS = [
   "allocate",
   "free",
@@ -67,7 +79,10 @@ export const TIMELINE_ACTIONS = [
   "out of memory",
 ] as const;
 
-/** The recorded events, oldest first, one array per column. */
+/**
+ * The recorded events, oldest first, one array per column.
+ * @category Snapshots
+ */
 export interface SnapshotTimeline {
   /** The number of earlier events that were dropped. */
   readonly dropped: number;
@@ -91,7 +106,10 @@ export interface SnapshotTimeline {
   readonly largestFree: readonly number[];
 }
 
-/** A snapshot. */
+/**
+ * A snapshot.
+ * @category Snapshots
+ */
 export interface MemorySnapshot {
   /** The format. */
   readonly format: "gridstride memory snapshot";

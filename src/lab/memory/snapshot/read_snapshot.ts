@@ -48,12 +48,15 @@ export function decodeFile(
  *   field.
  *
  * @example
- * ```ts ignore
- * import { readSnapshot } from "@gridstride/cuda/memory";
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ * import { readSnapshot, snapshotPool } from "@gridstride/cuda/memory";
  *
- * const snapshot = readSnapshot(Deno.readFileSync("snapshot.json"));
- * console.log(snapshot.segments.length);
+ * using device = openDevice();
+ * const file = JSON.stringify(snapshotPool(device.pool));
+ * console.log(readSnapshot(file).version); // 1
  * ```
+ * @category Snapshots
  */
 export function readSnapshot(file: Uint8Array | string): MemorySnapshot {
   const text = decodeFile(file, (offence, cause) => {
@@ -82,6 +85,7 @@ export function readSnapshot(file: Uint8Array | string): MemorySnapshot {
  *   if (error instanceof SnapshotError) console.log(error.path); // format
  * }
  * ```
+ * @category Snapshots
  */
 export class SnapshotError extends Error {
   /** The name of the class, for printed errors. */
@@ -271,6 +275,7 @@ function checkDictionary(value: unknown, path: string, each: Rule): void {
 /**
  * Checks that a value, as `JSON.parse()` returns it, is a snapshot.
  *
+ * @param value The value.
  * @returns The same value.
  * @throws {SnapshotError} If a field is invalid; the message names the field.
  *
@@ -285,6 +290,7 @@ function checkDictionary(value: unknown, path: string, each: Rule): void {
  *   if (error instanceof SnapshotError) console.log(error.message);
  * }
  * ```
+ * @category Snapshots
  */
 export function validateSnapshot(value: unknown): MemorySnapshot {
   checkVersion(value);

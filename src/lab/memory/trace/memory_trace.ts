@@ -28,7 +28,10 @@ import { describeValue } from "../../../ffi/describe_value.ts";
 /** The first line of a trace. */
 export const TRACE_HEADER = "gridstride memory trace 1";
 
-/** One request of a program. */
+/**
+ * One request of a program.
+ * @category Traces
+ */
 export type TraceEvent =
   | {
     readonly kind: "allocate";
@@ -44,7 +47,10 @@ export type TraceEvent =
   | { readonly kind: "dispose"; readonly stream: number }
   | { readonly kind: "point"; readonly name: string };
 
-/** A trace. */
+/**
+ * A trace.
+ * @category Traces
+ */
 export interface MemoryTrace {
   /** Its name in tables. */
   readonly name: string;
@@ -67,6 +73,7 @@ export interface MemoryTrace {
  *   if (error instanceof TraceError) console.log(error.line); // 2
  * }
  * ```
+ * @category Traces
  */
 export class TraceError extends Error {
   /** The name of the class, for printed errors. */
@@ -241,6 +248,7 @@ function pointOffence(name: unknown): string | undefined {
  *
  * The text holds the events and the description, but not the name.
  *
+ * @param trace The trace.
  * @throws {TraceError} If an event is invalid; the message names its index.
  *
  * @example
@@ -254,6 +262,7 @@ function pointOffence(name: unknown): string | undefined {
  * });
  * console.log(text.split("\n")[2]); // a 0 4096 0
  * ```
+ * @category Traces
  */
 export function formatTrace(trace: MemoryTrace): string {
   requireTrace(trace, "write a trace");
@@ -329,6 +338,7 @@ function lineOf(event: TraceEvent): string {
  * const trace = parseTrace("gridstride memory trace 1\na 0 4096 0\nf 0\nend 2\n", "one");
  * console.log(trace.events.length); // 2
  * ```
+ * @category Traces
  */
 export function parseTrace(text: string, name = "trace"): MemoryTrace {
   requireText(text, "text", "read a trace");

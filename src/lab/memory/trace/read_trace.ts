@@ -50,6 +50,7 @@ import {
  * const trace = readTrace("id,lower,upper,size\nb1,0,3,4\n", "example", { multiplier: 1024 });
  * console.log(trace.events[0]); // { kind: "allocate", block: 0, bytes: 4096, stream: 0 }
  * ```
+ * @category Traces
  */
 export function readTrace(
   file: string | Uint8Array,
@@ -88,12 +89,17 @@ export function readTrace(
  *   the message names the event.
  *
  * @example
- * ```ts ignore
- * import { readSnapshot, traceOfSnapshot } from "@gridstride/cuda/memory";
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ * import { recordHistory, snapshotPool, traceOfSnapshot } from "@gridstride/cuda/memory";
  *
- * const snapshot = readSnapshot(Deno.readFileSync("snapshot.json"));
- * console.log(traceOfSnapshot(snapshot, "training").events.length);
+ * using device = openDevice();
+ * const history = recordHistory(device.pool);
+ * device.allocate("float32", 1000).free();
+ * const trace = traceOfSnapshot(snapshotPool(device.pool, history), "training");
+ * console.log(trace.events.map(({ kind }) => kind)); // [ "allocate", "free" ]
  * ```
+ * @category Traces
  */
 export function traceOfSnapshot(snapshot: MemorySnapshot, name: string): MemoryTrace {
   const { timeline } = validateSnapshot(snapshot);
