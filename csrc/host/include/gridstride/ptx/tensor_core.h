@@ -1,5 +1,5 @@
-// The instructions of tensor cores, mma.sync, ldmatrix and stmatrix, and copies to shared memory, for
-// inline PTX. Which lane holds which element follows the PTX ISA.
+// The instructions of tensor cores, mma.sync, ldmatrix and stmatrix, and copies to shared memory,
+// for inline PTX. Which lane holds which element follows the PTX ISA.
 #pragma once
 
 #include <stddef.h>
