@@ -254,7 +254,7 @@ export const CUDA_RECORDS = `
   Query again later, or wait for the stream or event.
 700 cudaErrorIllegalAddress (sticky fault)
   A kernel read or wrote an address that is not its to use.
-  Check the kernel's indices against the lengths of its buffers.
+  Check the kernel's pointers, and its indices against the lengths of buffers and of its own arrays.
 701 cudaErrorLaunchOutOfResources
   The launch needs more registers or arguments than the device has.
   Use a smaller block, or limit the kernel's registers with __launch_bounds__.

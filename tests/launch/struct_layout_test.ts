@@ -103,7 +103,7 @@ Deno.test("StructType lays out scalars, vectors and random structs as the C++ co
   });
   const program = [
     "#include <cstddef>\n#include <cstdint>\n#include <ctime>\n#include <sys/types.h>",
-    "#include <cuda_runtime.h>\n#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuda_fp8.h>",
+    "#include <cuda_runtime.h>\n#include <cuComplex.h>\n#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuda_fp8.h>",
     ...sizes,
     ...vectorSizes,
     ...randomStructs().map(assertions),

@@ -89,7 +89,7 @@ Deno.test("user_source.h compiles with the standard and CUDA headers", async () 
   headers.push("new", "numeric", "optional", "random", "regex", "sstream", "stdexcept", "string");
   headers.push("system_error", "tuple", "type_traits", "utility", "variant", "vector");
   const cuda = ["cooperative_groups/memcpy_async.h", "cooperative_groups/reduce.h"];
-  cuda.push("cooperative_groups/scan.h", "cuda.h", "cuda_bf16.h", "cuda_fp16.h");
+  cuda.push("cooperative_groups/scan.h", "cuComplex.h", "cuda.h", "cuda_bf16.h", "cuda_fp16.h");
   cuda.push("cuda_runtime_api.h", "device_launch_parameters.h", "math_constants.h");
   cuda.push("vector_functions.h", "vector_types.h");
   const source = [...cuda, ...headers].map((header) => `#include <${header}>\n`).join("");

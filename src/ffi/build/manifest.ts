@@ -55,6 +55,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/host/include/cooperative_groups/scan.h",
   "csrc/host/include/cstdio",
   "csrc/host/include/ctime",
+  "csrc/host/include/cuComplex.h",
   "csrc/host/include/cuda.h",
   "csrc/host/include/cuda_bf16.h",
   "csrc/host/include/cuda_fp16.h",

@@ -23,7 +23,7 @@ const FEATURES: readonly (readonly [names: RegExp, sentence: string])[] = [
     "asynchronous pipelines: copy with cooperative_groups::memcpy_async() and wait()",
   ],
   [
-    /\bcuda\/[\w/]+|\bnv\/target/,
+    /(?<![\w/])(?:cuda\/[\w/]+|nv\/target)/,
     "headers of libcu++: add their directory with the option -I, such as include/cccl of a CUDA " +
     "toolkit",
   ],

@@ -348,6 +348,7 @@ __device__ constexpr const T& clamp(const T& value, const T& least, const T& mos
 const PRELUDE = `
 #include "algorithm"
 #include "cmath"
+#include "cstdint"
 #include "cstdio"
 #include "cstdlib"
 #include "cstring"

@@ -345,7 +345,7 @@ export async function compileForTarget(
       return { image: await compiler.compile(request, ending), declarations };
     } catch (error) {
       if (!(error instanceof CompileError)) throw error;
-      throw explainHostCode(read.uses.explain(error, expressions), read.hostCode);
+      throw explainHostCode(read.uses.explain(error, expressions), read);
     }
   };
   const limit = new AbortController();

@@ -155,6 +155,13 @@ const PAIRS = {
   __nv_bfloat162: "bfloat16",
 } as const satisfies Readonly<Record<string, DType>>;
 
+/** Vectors of two under their names in `cuComplex.h`. */
+const COMPLEX = {
+  cuComplex: "float32",
+  cuFloatComplex: "float32",
+  cuDoubleComplex: "float64",
+} as const satisfies Readonly<Record<string, DType>>;
+
 /** The elements of 8 bytes: CUDA 13 declares their vectors of four with two alignments. */
 type WideElement = "long" | "ulong" | "longlong" | "ulonglong" | "double";
 
@@ -167,6 +174,10 @@ type VectorsOf<Length extends 1 | 2 | 3 | 4> = {
 
 type PairVectors = { readonly [Name in keyof typeof PAIRS]: readonly [(typeof PAIRS)[Name], 2] };
 
+type ComplexVectors = {
+  readonly [Name in keyof typeof COMPLEX]: readonly [(typeof COMPLEX)[Name], 2];
+};
+
 /** Vectors of four elements of 8 bytes, with the alignment in their names. */
 type AlignedVectors = {
   readonly [Name in WideElement as `${Name}4_16a` | `${Name}4_32a`]: readonly [
@@ -177,7 +188,14 @@ type AlignedVectors = {
 
 /** The element type and the length of every vector type, by its spellings. */
 export interface VectorTable
-  extends VectorsOf<1>, VectorsOf<2>, VectorsOf<3>, VectorsOf<4>, AlignedVectors, PairVectors {
+  extends
+    VectorsOf<1>,
+    VectorsOf<2>,
+    VectorsOf<3>,
+    VectorsOf<4>,
+    AlignedVectors,
+    PairVectors,
+    ComplexVectors {
   /** Laid out as `uint3`. */
   readonly dim3: readonly ["uint32", 3];
 }
@@ -220,6 +238,11 @@ function* allVectors(): Generator<[string, VectorType]> {
   for (const [spelling, element] of Object.entries(PAIRS)) {
     const name = element === "float16" ? "half2" : "nv_bfloat162";
     yield [spelling, { name, element, length: 2, alignment: 4, bytes: 4 }];
+  }
+  for (const [spelling, element] of Object.entries(COMPLEX)) {
+    const bytes = 2 * bytesPerElement(element);
+    const name = element === "float32" ? "float2" : "double2";
+    yield [spelling, { name, element, length: 2, alignment: bytes, bytes }];
   }
   yield ["dim3", { name: "uint3", element: "uint32", length: 3, alignment: 4, bytes: 12 }];
 }

@@ -183,8 +183,8 @@ function readDeclaration(
   let [isClass, isEnum, inBases, inMemberInitialisers] = [false, false, false, false];
   // A macro's call that stands by itself, without a semicolon.
   const called = isWordAt(head) && textAt(head + 1) === "(" ? partners[head + 1]! : NONE;
-  const isCall = called !== NONE && !ATTRIBUTES.has(textAt(head)) && isWordAt(called + 1) &&
-    !AFTER_PARAMETERS.has(textAt(called + 1));
+  const isCall = called !== NONE && called < end && !ATTRIBUTES.has(textAt(head)) &&
+    (called + 1 === end || isWordAt(called + 1) && !AFTER_PARAMETERS.has(textAt(called + 1)));
   if (isCall) last = called;
 
   for (let at = head, next: number; last === NONE; at = next) {

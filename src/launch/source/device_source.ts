@@ -11,8 +11,14 @@
 import { dirname, join } from "node:path";
 import { CompileError, type Diagnostic } from "../compile/compile_error.ts";
 import { NONE } from "../signature/tokens.ts";
-import { annotationsOf, type Declaration, declaredName, membersOf } from "./declarations.ts";
-import { hostNameAt, isHostHeader } from "./host_names.ts";
+import {
+  annotationsOf,
+  type Declaration,
+  declaredName,
+  membersOf,
+  readDeclarations,
+} from "./declarations.ts";
+import { hostNameAt, isHostHeader, isPyTorchHeader, PYTORCH_NAME } from "./host_names.ts";
 import {
   type KernelDeclaration,
   kernelsOf,
@@ -20,6 +26,7 @@ import {
   variablesOf,
 } from "./kernels.ts";
 import { KernelUses } from "./kernel_uses.ts";
+import { type ExpandedTokens, MacroExpander } from "./macro_calls.ts";
 import { readDirective } from "./preprocessor.ts";
 import { readSource, type SourceContext, type SourceSurroundings } from "./source_context.ts";
 
@@ -30,12 +37,15 @@ export interface SourceOptions extends SourceSurroundings {
 }
 
 export interface HostCode {
-  readonly name: string;
+  /** The functions, variables and types; of a macro's call maybe several. */
+  readonly names: readonly string[];
   /** The file in which it stands. */
   readonly file: string;
   readonly line: number;
   readonly first: number;
   readonly last: number;
+  /** Code for devices in its place: the rest of a macro that also writes host code. */
+  readonly replacement?: string;
 }
 
 export interface DeviceSource {
@@ -44,6 +54,8 @@ export interface DeviceSource {
   /** The `__device__`, `__constant__` and `__managed__` variables that it certainly defines. */
   readonly variables: readonly VariableDeclaration[];
   readonly hostCode: readonly HostCode[];
+  /** Headers of PyTorch, which are left out as host headers are. */
+  readonly pyTorchHeaders: readonly string[];
   /** The source, host code replaced by spaces: every line and column stays in place. */
   readonly text: string;
   /** The headers of the program likewise, by name. */
@@ -58,7 +70,8 @@ export function readDeviceSource(source: string, options: SourceOptions): Device
   const { name, chosen, headers = new Map<string, string>() } = options;
   const context = readSource(source, options);
   // The names of host types are known to the texts behind.
-  const known: HostNames = { types: new Set(), usesStandard: false };
+  const expander = new MacroExpander(context.macros);
+  const known: HostNames = { types: new Set(), usesStandard: false, expander };
   const contexts = [...context.headers, context];
   const uses = new KernelUses(context);
   const usesFloat16 = contexts.some(({ text }) => FLOAT16.test(text));
@@ -78,6 +91,8 @@ export function readDeviceSource(source: string, options: SourceOptions): Device
     variables: variablesOf(context),
     uses,
     hostCode: texts.flatMap(({ hostCode }) => hostCode),
+    pyTorchHeaders: contexts.flatMap((text) => hostIncludes(text, headers))
+      .map(({ header }) => header).filter(isPyTorchHeader),
     text: texts.at(-1)!.text,
     headers: new Map([
       ...headers,
@@ -86,12 +101,20 @@ export function readDeviceSource(source: string, options: SourceOptions): Device
   };
 }
 
+/** The includes of headers that a text for devices does without. */
+function hostIncludes({ includes, name }: SourceContext, headers: ReadonlyMap<string, string>) {
+  return includes.filter(({ header }) =>
+    isHostHeader(header) && !headers.has(header) && !headers.has(join(dirname(name), header))
+  );
+}
+
 function blanked(
-  { text, list: { tokens }, allTokens, includes, name }: SourceContext,
-  skipped: readonly Pick<HostCode, "first" | "last">[],
+  context: SourceContext,
+  skipped: readonly Pick<HostCode, "first" | "last" | "replacement">[],
   headers: ReadonlyMap<string, string>,
   usesFloat16: boolean,
 ): string {
+  const { text, list: { tokens }, allTokens } = context;
   // The characters to replace by spaces.
   const isBlank = new Uint8Array(text.length);
   for (const { first, last } of skipped) isBlank.fill(1, tokens[first]!.start, tokens[last]!.end);
@@ -100,22 +123,34 @@ function blanked(
     const isKept = kind === "directive" && !/^(?:pragma|include)$/.test(readDirective(text).name);
     if (isKept) isBlank.fill(0, start, end);
   }
-  const host = includes.filter(({ header }) =>
-    isHostHeader(header) && !headers.has(header) && !headers.has(join(dirname(name), header))
-  );
+  const host = hostIncludes(context, headers);
   for (const { token: { start, end } } of host) isBlank.fill(1, start, end);
-  let left = text.replaceAll(/[^\r\n]/g, (character, at) => isBlank[at] ? " " : character);
-  for (const { header, token: { start, end } } of host.toReversed()) {
-    if (!usesFloat16 || !/^cublas\w*\.h$/.test(header)) continue;
-    // cuBLAS includes these types. Nothing but a comment can stand behind them in their line.
-    left = left.slice(0, start) + "#include <cuda_bf16.h>" + left.slice(end);
+  const left = text.replaceAll(/[^\r\n]/g, (character, at) => isBlank[at] ? " " : character);
+  const inserted = skipped.flatMap(({ first, replacement = "" }) =>
+    replacement === "" ? [] : [{ at: tokens[first]!.start, end: tokens[first]!.start, replacement }]
+  );
+  for (const { header, token: { start, end } } of host) {
+    // These include the types. Nothing but a comment can stand behind them in their line.
+    const includesFloat16 = usesFloat16 &&
+      (isPyTorchHeader(header) || /^cublas\w*\.h$/.test(header));
+    if (includesFloat16) inserted.push({ at: start, end, replacement: "#include <cuda_bf16.h>" });
   }
-  return left;
+  return inserted.toSorted((a, b) => b.at - a.at).reduce(
+    (result, { at, end, replacement }) => result.slice(0, at) + replacement + result.slice(end),
+    left,
+  );
 }
 
 /** Adds to messages of a compiler that name host code that it was left out. */
-export function explainHostCode(error: CompileError, hostCode: readonly HostCode[]): CompileError {
-  const byName = new Map(hostCode.map((skipped) => [skipped.name, skipped]));
+export function explainHostCode(
+  error: CompileError,
+  { hostCode, pyTorchHeaders }: Pick<DeviceSource, "hostCode" | "pyTorchHeaders">,
+): CompileError {
+  const byName = new Map(
+    hostCode.flatMap((skipped) =>
+      skipped.names.map((name) => [name, { ...skipped, name }] as const)
+    ),
+  );
   const diagnostics = error.diagnostics.map((diagnostic): Diagnostic => {
     const skipped = [...diagnostic.message.matchAll(/['"‘“]([\w$]+)['"’”]/g)]
       .map(([, name]) => byName.get(name!)).find((found) => found !== undefined);
@@ -126,7 +161,14 @@ export function explainHostCode(error: CompileError, hostCode: readonly HostCode
     return { ...diagnostic, message };
   });
   const { source, compiler, log, remark } = error;
-  return new CompileError(source, compiler, diagnostics, log, remark);
+  const [header] = pyTorchHeaders;
+  const needsPyTorch = header !== undefined &&
+    diagnostics.some(({ severity, text = "" }) => severity === "error" && PYTORCH_NAME.test(text));
+  const advice = `Headers of PyTorch such as ${header} are left out, as those of other host ` +
+    "libraries are: give kernels pointers and types of CUDA, or define PyTorch's names in a " +
+    `header of the option headers, { ${JSON.stringify(header)}: "…" }`;
+  const remarks = needsPyTorch ? [remark, advice].filter((text) => text !== "") : [remark];
+  return new CompileError(source, compiler, diagnostics, log, remarks.join("\n"));
 }
 
 // ---- Host code -----------------------------------------------------------------------------------
@@ -137,6 +179,7 @@ const MAX_CLASSES = 64;
 interface HostNames {
   readonly types: Set<string>;
   usesStandard: boolean;
+  readonly expander: MacroExpander;
 }
 
 class HostCodeFinder {
@@ -161,7 +204,10 @@ class HostCodeFinder {
       this.#known.usesStandard ||= words.map(({ text }) =>
         text
       ).join(" ") === "using namespace std ;";
-      if (declaration.kind === "class") this.#class(declaration, 0);
+      const isExtern = words[0]?.text === "extern" && words[1]?.kind === "string";
+      const call = declaration.head + (isExtern ? 2 : 0);
+      if (this.#known.expander.isCall(tokens, call)) this.#macroCall(declaration);
+      else if (declaration.kind === "class") this.#class(declaration, 0);
       else if (this.#isWhole(declaration) && this.#isHostCode(declaration)) this.#skip(declaration);
     }
     // A launch that is left stands where no kernel can be launched.
@@ -172,6 +218,23 @@ class HostCodeFinder {
       this.#refuse(at, message);
       return undefined;
     });
+  }
+
+  /** Leaves out the host code that a macro writes. */
+  #macroCall({ first, last, namespaces }: Declaration): void {
+    const context = this.#context;
+    const { tokens } = context.list;
+    const expanded = this.#known.expander.expand(tokens.slice(first, last + 1));
+    if (expanded === undefined) return;
+    const list = readDeclarations(expanded.tokens, namespaces);
+    const finder = new HostCodeFinder({ ...context, list }, this.#name, this.#known);
+    finder.run();
+    this.problems.push(...finder.problems);
+    if (finder.skipped.length === 0) return;
+    const [{ file, line }] = finder.skipped as [HostCode];
+    const names = finder.skipped.flatMap(({ names }) => names);
+    const replacement = remainder(expanded, finder.skipped);
+    this.skipped.push({ names, file, line, first, last, replacement });
   }
 
   #refuse(at: number, message: string): void {
@@ -280,6 +343,16 @@ class HostCodeFinder {
     const name = declaredName(list, declaration);
     if (name !== "" && (kind === "class" || kind === "alias")) this.#known.types.add(name);
     const line = lines.lineOf(list.tokens[first]!.start);
-    this.skipped.push({ name, file: this.#name, line, first, last });
+    const names = name === "" ? [] : [name];
+    this.skipped.push({ names, file: this.#name, line, first, last });
   }
+}
+
+/** The text of expanded tokens without host code; empty if only semicolons are left. */
+function remainder({ tokens, textOf }: ExpandedTokens, skipped: readonly HostCode[]): string {
+  const holes = [...skipped, { first: tokens.length, last: tokens.length }];
+  const texts = holes.map(({ first }, index) =>
+    textOf((holes[index - 1]?.last ?? -1) + 1, first - 1)
+  );
+  return texts.join(" ").replace(/^[\s;]+$/, "").trim();
 }

@@ -25,17 +25,31 @@ const HOST_HEADERS = namesIn(`
   mpi.h numa.h
   cublas_v2.h cublas.h cublasLt.h cublasXt.h cufft.h cufftXt.h cusparse.h cusolverDn.h
   cusolverSp.h curand.h cudnn.h nccl.h nvml.h nvrtc.h cuda_profiler_api.h cudaProfiler.h
-  nvToolsExt.h cuda_gl_interop.h cuda_d3d11_interop.h
+  cublas_api.h cublasmp.h cufftw.h cusolverMg.h cusolver_common.h cusparseLt.h cutensor.h cufile.h
+  cudnn_frontend.h nvjpeg.h npp.h nvJitLink.h nvPTXCompiler.h nvshmem.h cupti.h
+  cudaGL.h cudaEGL.h cudaVDPAU.h cuda_gl_interop.h cuda_egl_interop.h cuda_vdpau_interop.h
+  cuda_d3d9_interop.h cuda_d3d10_interop.h cuda_d3d11_interop.h
+  nvToolsExt.h nvToolsExtCuda.h nvToolsExtCudaRt.h nvToolsExtMeta.h nvToolsExtOpenCL.h
+  nvToolsExtSync.h Python.h
   helper_cuda.h helper_functions.h helper_timer.h helper_string.h helper_image.h
   helper_cuda_drvapi.h helper_gl.h exception.h
 `);
 
 const HOST_HEADER_FOLDERS =
-  /^(?:sys|arpa|netinet|linux|experimental|boost|gtest|thrust|nvtx3|GL)\//;
+  /^(?:sys|arpa|netinet|linux|experimental|boost|gtest|thrust|nvtx3|GL|pybind11)\//;
+
+/** Whether a header is one of PyTorch's: kernels of its extensions seldom use anything of it. */
+export function isPyTorchHeader(header: string): boolean {
+  return /^(?:torch|ATen|c10|caffe2|THC)\//.test(header);
+}
+
+/** Names of PyTorch in a line of code. */
+export const PYTORCH_NAME: RegExp =
+  /\b(?:torch|at|c10)\s*::|\b(?:AT|C10|TORCH)_[A-Z]|\bCUDA_KERNEL_LOOP/;
 
 /** Whether a header is for hosts alone: a source for devices does without it. */
 export function isHostHeader(header: string): boolean {
-  return HOST_HEADERS.has(header) || HOST_HEADER_FOLDERS.test(header);
+  return HOST_HEADERS.has(header) || HOST_HEADER_FOLDERS.test(header) || isPyTorchHeader(header);
 }
 
 const HOST_STANDARD_NAMES = namesIn(`
@@ -51,6 +65,9 @@ const HOST_STANDARD_NAMES = namesIn(`
   invalid_argument out_of_range exception_ptr error_code FILE type_index type_info ranges views pmr
   once_flag
 `);
+
+/** Namespaces whose names only hosts have, where `::` follows. */
+const HOST_NAMESPACES = /^(?:torch|at|c10|py|pybind11)$/;
 
 /** The types among them that `using namespace std` lets stand alone. */
 const UNQUALIFIED =
@@ -86,6 +103,9 @@ export function hostNameAt(
   }
   if (before === "::") return undefined;
   if (HOST_WORDS.test(text)) return text;
+  if (next?.text === "::" && HOST_NAMESPACES.test(text)) {
+    return `${text}::${tokens[at + 2]?.text ?? ""}`;
+  }
   const isType = usesStandard && UNQUALIFIED.test(text);
   return isType && (next?.text === "<" || next?.kind === "word") ? text : undefined;
 }

@@ -10,10 +10,10 @@ import {
   ATOMICS,
   CONSTRAINTS,
   INSTRUCTIONS,
-  LOAD_MATRIX,
   MATRIX_OPERANDS,
   MATRIX_PRODUCT,
   MEMORY,
+  MOVE_MATRIX,
   OPERATORS,
   REGISTERS,
   ROUNDINGS,
@@ -93,8 +93,8 @@ class Translation {
     if (atomic !== null) return this.#atomic(name, atomic, operands);
     const product = MATRIX_PRODUCT.exec(name);
     if (product !== null) return this.#matrixProduct(name, product, operands);
-    const load = LOAD_MATRIX.exec(name);
-    if (load !== null) return this.#loadMatrix(name, load, operands);
+    const move = MOVE_MATRIX.exec(name);
+    if (move !== null) return this.#moveMatrix(name, move, operands);
     if (ASYNC_COPY.test(name)) return this.#asyncCopy(name, operands);
     if (/^mov\.b(?:32|64)$/.test(name) && operands.some((one) => one.startsWith("{"))) {
       return this.#vector(name, operands);
@@ -204,15 +204,19 @@ class Translation {
     return `{ ${arrays.join(" ")} ${call} ${this.#results(lists[0]!, "gs_m0", type, name)} }`;
   }
 
-  #loadMatrix(name: string, [, count]: RegExpExecArray, operands: readonly string[]) {
-    const parts = this.#parts(operands[0] ?? "");
+  #moveMatrix(name: string, [, kind, count]: RegExpExecArray, operands: readonly string[]) {
+    const isLoad = kind === "ld";
+    const [list = "", place = ""] = isLoad ? operands : operands.toReversed();
+    const parts = this.#parts(list);
     if (parts.length !== Number(count)) {
       throw new Refusal(`${name} with ${parts.length} registers, not ${count}`);
     }
-    const address = this.#address(operands[1] ?? "", `${name}.shared`);
-    return `{ unsigned long long gs_m0[${count}]; ::gridstride::ptx::load_matrix<${count}, ${
-      name.includes(".trans")
-    }>(${address}, gs_m0); ${this.#results(parts, "gs_m0", "b32", name)} }`;
+    const address = this.#address(place, `${name}.shared`);
+    const values = isLoad ? [] : parts.map((part) => this.#value(part, "b32", name));
+    return `{ unsigned long long gs_m0[${count}] = {${values.join(", ")}}; ` +
+      `::gridstride::ptx::${isLoad ? "load" : "store"}_matrix<${count}, ${
+        name.includes(".trans")
+      }>(${address}, gs_m0); ${isLoad ? this.#results(parts, "gs_m0", "b32", name) : ""} }`;
   }
 
   #results(parts: readonly string[], array: string, type: string, name: string): string {
@@ -299,7 +303,7 @@ interface Operand {
   readonly expression: string;
 }
 
-/** Splits the operands of a section at the commas outside of brackets. */
+/** Splits the operands of a section. nvcc takes them also without a comma between. */
 function operandsIn(tokens: readonly Token[]): Operand[] {
   const operands: Operand[] = [];
   for (let at = 0; at < tokens.length;) {
@@ -308,10 +312,12 @@ function operandsIn(tokens: readonly Token[]): Operand[] {
     const constraint = tokens[at]?.text.slice(1, -1) ?? "";
     let depth = 0;
     const start = ++at;
-    for (; at < tokens.length && (depth > 0 || tokens[at]!.text !== ","); at++) {
+    const isEnd = ({ kind, text }: Token) => depth === 0 && (text === "," || kind === "string");
+    for (; at < tokens.length && !isEnd(tokens[at]!); at++) {
       depth += /^[([{]$/.test(tokens[at]!.text) ? 1 : /^[)\]}]$/.test(tokens[at]!.text) ? -1 : 0;
     }
-    const expression = tokens.slice(start, at++).map(({ text }) => text).join(" ");
+    const expression = tokens.slice(start, at).map(({ text }) => text).join(" ");
+    if (tokens[at]?.text === ",") at++;
     operands.push({ constraint, expression });
   }
   return operands;

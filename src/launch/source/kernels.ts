@@ -13,6 +13,7 @@ import {
   declaratorsOf,
   DeclaredNames,
 } from "./declarations.ts";
+import { MacroExpander } from "./macro_calls.ts";
 import type { ActiveToken } from "./preprocessor.ts";
 import { resolvedWords, type SourceContext } from "./source_context.ts";
 
@@ -44,13 +45,35 @@ const IDENTIFIER = /^[A-Za-z_$\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*$/;
 export function kernelsOf(source: SourceContext): KernelDeclaration[] {
   const contexts = [...source.headers, source];
   const names = new DeclaredNames(contexts.map(({ list }) => list));
+  const expander = new MacroExpander(source.macros);
   const found = contexts.flatMap((context) => {
     const { declarations } = context.list;
     return declarations.map((declaration, index) =>
-      readKernel(context, names, declaration, declarations[index - 1])
+      readKernel(
+        context,
+        names,
+        declaration,
+        isOpen(context.list, declarations[index - 1], expander),
+      )
     ).filter((kernel) => kernel !== undefined);
   });
   return [...Map.groupBy(found, ({ expression }) => expression).values()].flatMap(distinctKernels);
+}
+
+/**
+ * Whether a declaration is a macro's call that may continue in the next one: with `template <…>`, for
+ * example.
+ */
+function isOpen(
+  { tokens }: DeclarationList,
+  declaration: Declaration | undefined,
+  expander: MacroExpander,
+): boolean {
+  if (declaration === undefined || tokens[declaration.last]?.text !== ")") return false;
+  const { head, first, last } = declaration;
+  if (!expander.isCall(tokens, head)) return true;
+  const expanded = expander.expand(tokens.slice(first, last + 1));
+  return expanded === undefined || !/^[;}]$/.test(expanded.tokens.at(-1)?.text ?? ";");
 }
 
 /**
@@ -72,7 +95,7 @@ function readKernel(
   context: SourceContext,
   names: DeclaredNames,
   declaration: Declaration,
-  before: Declaration | undefined,
+  isBehindOpen: boolean,
 ): KernelDeclaration | undefined {
   const { list, macros } = context;
   const { kind, head, parameters, namespaces } = declaration;
@@ -109,14 +132,12 @@ function readKernel(
         previous?.text === "::" ? token.text : resolvedWords(context, token.text).join(" "),
     )
   );
-  // A macro's call right before it may say anything, such as template <…>.
-  const isBehindCall = before?.last === declaration.first - 1 && tokens[before.last]!.text === ")";
   return {
     expression,
     signature: `${expression}(${texts.join(", ")})`,
     isTemplate: declaration.isTemplate,
     templateParameters: declaration.isTemplate ? templateParameters(list, declaration) : [],
-    isConditional: name.conditional || isBehindCall,
+    isConditional: name.conditional || isBehindOpen,
     isOverloaded: false,
     parameterTypes: types.filter((type) => type !== "void" && type !== "").join(", "),
   };

@@ -30,6 +30,15 @@ export function readDirective(text: string): Directive {
 
 // ---- Macros --------------------------------------------------------------------------------------
 
+/** A macro with parameters. */
+export interface FunctionMacro {
+  /** The names; `...` is `__VA_ARGS__`. */
+  readonly parameters: readonly string[];
+  /** Whether the last parameter takes all further arguments. */
+  readonly isVariadic: boolean;
+  readonly body: string;
+}
+
 /** The knowledge of a macro; an object-like one has a body. */
 type Macro = { readonly body: string } | "function" | "undefined" | "unknown";
 
@@ -46,6 +55,8 @@ export class MacroTable {
   readonly #macros = new Map<string, Macro>();
   /** The last body of each object-like macro, also after `#undef`. */
   readonly #bodies = new Map<string, string>();
+  /** Function-like macros; undefined for one that the source defines in several ways. */
+  readonly #functions = new Map<string, FunctionMacro | undefined>();
   readonly #expansions = new Map<string, string>();
   #hasUnseenHeader = false;
   #charactersLeft = MAX_CONDITION_CHARACTERS;
@@ -69,10 +80,38 @@ export class MacroTable {
   apply({ name, rest }: Directive, isCertain: boolean): void {
     const [, macro, bracket, body = ""] = /^([\w$]+)(\()?\s*(.*)$/s.exec(rest) ?? [];
     if (macro === undefined) return;
+    if (bracket !== undefined && name === "define") this.#defineFunction(macro, body, isCertain);
     if (!isCertain) this.#macros.set(macro, "unknown");
     else if (name === "undef") this.#macros.set(macro, "undefined");
     else if (bracket !== undefined) this.#macros.set(macro, "function");
     else this.#define(macro, body.trim());
+  }
+
+  #defineFunction(name: string, text: string, isCertain: boolean): void {
+    const [, names, body] = /^([^)]*)\)(.*)$/s.exec(text) ?? [];
+    const known = this.#functions.get(name);
+    const isOther = this.#functions.has(name) && known?.body !== body?.trim();
+    if (names === undefined || body === undefined || !isCertain || isOther) {
+      this.#functions.set(name, undefined);
+      return;
+    }
+    const parameters = names.split(",").map((parameter) => parameter.trim())
+      .filter((parameter) => parameter !== "")
+      .map((parameter) =>
+        parameter === "..." ? "__VA_ARGS__" : parameter.replace(/\s*\.\.\.$/, "")
+      );
+    const isVariadic = names.trim().endsWith("...");
+    this.#functions.set(name, { parameters, isVariadic, body: body.trim() });
+  }
+
+  /** A function-like macro with one definition. The whole source must have been read. */
+  functionLike(name: string): FunctionMacro | undefined {
+    return this.#functions.get(name);
+  }
+
+  /** The body of an object-like macro. */
+  bodyOf(name: string): string | undefined {
+    return this.#bodies.get(name);
   }
 
   look(name: string): Macro {
@@ -272,7 +311,7 @@ interface Conditional {
 /** Headers of the language, of C and of CUDA, which define no macro that sources query. */
 const LANGUAGE_HEADERS = new RegExp(
   "^(?:" + [
-    "(?:cuda|cuda_\\w+|device_\\w+|vector_\\w+|sm_\\w+|driver_types|math_constants|mma)\\.h",
+    "(?:cuda|cuda_\\w+|cuComplex|device_\\w+|vector_\\w+|sm_\\w+|driver_types|math_constants|mma)\\.h",
     "(?:cooperative_groups(?:/\\w+)?|crt/\\w+)\\.h",
     "(?:stdint|stdio|stdbool|stddef|float|limits|math|assert|string)\\.h",
     "c(?:stdint|stdio|stddef|math|assert|float|limits|string)",

@@ -196,8 +196,8 @@ export const WORDS: Readonly<Record<string, string>> = {
 
 export const ASYNC_COPY: RegExp =
   /^cp\.async\.c([ag])\.shared(?:::cta)?\.global(?:\.L2::(?:64|128|256)B)?$/;
-export const LOAD_MATRIX: RegExp =
-  /^ldmatrix\.sync\.aligned(?=.*\.m8n8)(?=.*\.x([124]))(?:\.(?:m8n8|x\d|trans|shared(?:::cta)?))*\.b16$/;
+export const MOVE_MATRIX: RegExp =
+  /^(ld|st)matrix\.sync\.aligned(?=.*\.m8n8)(?=.*\.x([124]))(?:\.(?:m8n8|x\d|trans|shared(?:::cta)?))*\.b16$/;
 const OPERAND = "(f16|bf16|tf32|e4m3|e5m2|s8|u8|f64)";
 export const MATRIX_PRODUCT: RegExp = new RegExp(
   `^mma\\.sync\\.aligned\\.m(8|16)n8k(4|8|16|32)\\.row\\.col(?:\\.kind::f8f6f4)?(\\.satfinite)?` +

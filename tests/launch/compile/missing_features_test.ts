@@ -73,5 +73,6 @@ Deno.test("explainMissingFeatures() reads clang++'s words, and leaves other erro
     "the host device has no generator but Philox (unknown type name 'curandState')",
   ]);
   const others = ["use of undeclared identifier 'clustered'", "invalid operands to 'texture'"];
+  others.push("own/cuda/pipes.h: No such file or directory");
   assertEquals(explain(...others), others);
 });

@@ -57,6 +57,13 @@ const SOURCES: readonly (readonly [string, string])[] = [
     "using namespace std; struct B { int vector; };",
   ],
   ["namespace fs = std::filesystem; namespace n { }", "namespace n { }"],
+  // PyTorch.
+  ["torch::Tensor add(torch::Tensor a) { k<<<1, 2>>>(); return a; }", ""],
+  ["PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(add, &add); }", ""],
+  [
+    "constexpr auto type = at::kFloat; struct S { at::Tensor a; }; const int at = 1;",
+    "const int at = 1;",
+  ],
   ['enum { A, B }; static_assert(A == 0, "");', 'enum { A, B }; static_assert(A == 0, "");'],
 ];
 
@@ -66,10 +73,62 @@ Deno.test("readDeviceSource() leaves out host code and nothing else", () => {
   }
 });
 
+/** Calls of macros that write host code, with the text for devices behind the definition. */
+const MACRO_CALLS: readonly (readonly [define: string, calls: string, expected: string])[] = [
+  ["LAUNCH(n) void n##_go(int* p) { n<<<1, 1>>>(p); }", "LAUNCH(k) int x;", ""],
+  ["LAUNCH(n) void n##_go(int* p) { n<<<1, 1>>>(p); }", "LAUNCH(k); LAUNCH(j);", ""],
+  ["LAUNCH(n) void n##_go() { n<<<1, 1>>>(); }", "namespace a { LAUNCH(k) }", "namespace a { }"],
+  ["BIND(n, T) torch::Tensor n##_##T(torch::Tensor x) { return x; }", "BIND(k, float)", ""],
+  [
+    "TYPE(n) struct n { std::string s; };",
+    "TYPE(Log)\nconst Log log; const int i = 1;",
+    "const int i = 1;",
+  ],
+  ['HEAD(n) extern "C" void n', "HEAD(f)(int* p) { k<<<1, 1>>>(p); }", ""],
+  ["HOST(n) void n() {}", 'extern "C" HOST(f) HOST(g)', ""],
+  ["K(n) __global__ void n() {}", "K(a) K(b); const int c = 1;", "K(a) K(b); const int c = 1;"],
+  ["K(n) __global__ void n", "K(a)(int x) { f(x); }", "K(a)(int x) { f(x); }"],
+  // What the same macro writes for devices stays.
+  [
+    "BOTH(n) __global__ void n##_k(int* p) { p[0] += 1; } void n(int* p) { n##_k<<<1, 1>>>(p); }",
+    "BOTH(a) BOTH(b);",
+    "__global__ void a_k(int* p) { p[0] += 1; } __global__ void b_k(int* p) { p[0] += 1; } ;",
+  ],
+  // A macro of several definitions may be either.
+  ["L(n) void n() {}\n#undef L\n#define L(n) __device__ int n;", "L(k)", "L(k)"],
+];
+
+Deno.test("readDeviceSource() leaves out host code that macros write", () => {
+  for (const [define, calls, expected] of MACRO_CALLS) {
+    const [text] = left(`#define ${define}\n#define END\n${calls}`).split("#define END ").slice(1);
+    assertStrictEquals(text ?? "", expected, `${define} ${calls}`);
+  }
+});
+
+Deno.test("readDeviceSource() keeps the lines of macros that write code for both", () => {
+  const source = "#define BOTH(n, m) void m() {} __global__ void n() {}\nBOTH(\n  k,\n  go\n)\n" +
+    "__global__ void other() {}";
+  const { text } = readDeviceSource(source, { name: "test.cu" });
+  assertStrictEquals(text.split("\n")[1], "__global__ void k() {}     ");
+  assertStrictEquals(text.split("\n")[5], "__global__ void other() {}");
+});
+
 Deno.test("readDeviceSource() leaves out host headers, unless the program brings them", () => {
   const source =
     '#include <iostream>\n#include <vector> // a\n#include <cmath>\n#include "vector"\n';
   assertStrictEquals(left(source), "#include <cmath>");
+  assertStrictEquals(
+    left(
+      "#include <torch/extension.h>\n#include <ATen/cuda/CUDAContext.h>\n" +
+        "#include <c10/cuda/CUDAException.h>\n#include <pybind11/pybind11.h>\n" +
+        "#include <nvToolsExtCuda.h>\n#include <nvtx3/nvToolsExt.h>\n#include <cuComplex.h>",
+    ),
+    "#include <cuComplex.h>",
+  );
+  assertStrictEquals(
+    left("#include <torch/types.h>\n__global__ void k(half x) {}"),
+    "#include <cuda_bf16.h> __global__ void k(half x) {}",
+  );
   const headers = new Map([["vector", ""]]);
   assertStrictEquals(
     left(source, { headers }),
@@ -110,7 +169,7 @@ Deno.test("readDeviceSource() marks the line of host code that it cannot leave o
 });
 
 Deno.test("explainHostCode() explains errors that name host code", () => {
-  const { hostCode } = readDeviceSource("\nfloat helper(float x) { return x; }", { name: "a.cu" });
+  const read = readDeviceSource("\nfloat helper(float x) { return x; }", { name: "a.cu" });
   const error = new CompileError("a.cu", "g++", [
     {
       severity: "error",
@@ -121,7 +180,7 @@ Deno.test("explainHostCode() explains errors that name host code", () => {
     { severity: "error", message: "'other' was not declared in this scope" },
     { severity: "note", message: "'helper' is not here" },
   ], "log");
-  const explained = explainHostCode(error, hostCode);
+  const explained = explainHostCode(error, read);
   assertEquals(explained.diagnostics.map(({ message }) => message), [
     "'helper' was not declared in this scope (helper, line 2, is host code, which is left out: a " +
     "function for devices is __device__)",
@@ -129,5 +188,23 @@ Deno.test("explainHostCode() explains errors that name host code", () => {
     "'helper' is not here",
   ]);
   assert(explained.message.includes("is host code"));
+  assert(!explained.message.includes("PyTorch"));
   assertStrictEquals(explained.log, "log");
+});
+
+Deno.test("explainHostCode() gives advice where code for devices uses PyTorch", () => {
+  const read = readDeviceSource("#include <torch/extension.h>\n", { name: "a.cu" });
+  const errorWith = (text: string) =>
+    new CompileError(
+      "a.cu",
+      "g++",
+      [{ severity: "error", message: "m", line: 2, text }],
+      "",
+      "Why.",
+    );
+  const advice = "Why.\nHeaders of PyTorch such as torch/extension.h are left out";
+  for (const text of ["__global__ void k(at::Half* x) {", "  C10_CUDA_CHECK(x);", "torch :: f()"]) {
+    assert(explainHostCode(errorWith(text), read).message.includes(advice), text);
+  }
+  assert(!explainHostCode(errorWith("  wrong(x); // look at that"), read).message.includes(advice));
 });

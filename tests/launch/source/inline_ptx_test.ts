@@ -132,6 +132,8 @@ const OTHERS: readonly (readonly [string, string, string, number])[] = [
   ["r", "{.reg .s16 h; cvt.s16.s32 h, %1; mul.wide.s16 %0, h, h;}", '"r"(-300)', 90000],
   ["r", "div.s32 %0, %1, 3; neg.s32 %0, %0;", '"r"(-20)', 6],
   ["r", "rem.u32 %0, %1, 7;", '"r"(20)', 6],
+  // Without a comma, which nvcc does not miss.
+  ["r", "sub.u32 %0, %1, %2;", '"r"(20) "r"(14)', 6],
   ["r", "sad.s32 %0, %1, 5, 1;", '"r"(-20)', 26],
   ["r", "dp4a.u32.u32 %0, %1, %1, 1;", '"r"(0x01020304)', 31],
   ["r", "dp4a.s32.s32 %0, %1, %2, 30;", '"r"(0xff000001), "r"(0x0a000002)', 22],

@@ -82,9 +82,10 @@ const DECLARATIONS: readonly (readonly [string, readonly string[]])[] = [
   ["#define NAME(x) x##_kernel\n__global__ void NAME(a)(int n) {}\n__global__ void k() {}", [
     "k()",
   ]],
-  ["#define DEFINE(n) __global__ void n() {}\nDEFINE(a)\n__global__ void k() {}", [
-    "k() conditional",
-  ]],
+  ["#define DEFINE(n) __global__ void n() {}\nDEFINE(a)\n__global__ void k() {}", ["k()"]],
+  // The macro's text may end inside of a declaration.
+  ["#define FOR(T) template <class T>\nFOR(a)\n__global__ void k() {}", ["k() conditional"]],
+  ["UNSEEN(a)\n__global__ void k() {}", ["k() conditional"]],
   ["#define NAME k\n__global__ void NAME(int n) {}", ["k(int n)"]],
   ['#define KERNEL extern "C" __global__ void\nKERNEL k(int n) {}', ["k(int n)"]],
   [

@@ -1,6 +1,7 @@
-// mma.sync, ldmatrix and cp.async on the host device, against products in float64 and integers.
+// mma.sync, ldmatrix, stmatrix and cp.async on the host device, against products in float64 and integers.
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import type { Kernel } from "../../../mod.ts";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
 import { device, onHostDevice } from "../../support/device.ts";
 
@@ -260,6 +261,50 @@ Deno.test("cp.async and ldmatrix move tiles through shared memory, whose address
   }
   const word = A[0]! + A[1]! * 65536;
   assertEquals([...await zeros.toArray()], Array.from({ length: 32 }, (_, l) => l % 2 * word));
+});
+
+// GPUs have it since compute capability 9.0.
+const hasStmatrix = device.info.kind === "host" || Number(device.info.computeCapability) >= 9;
+
+Deno.test({
+  name: "stmatrix moves registers to the rows that ldmatrix reads",
+  ignore: !hasStmatrix,
+}, async () => {
+  const store = (count: number, trans: string, offset: number) => {
+    const words = Array.from({ length: count }, (_, i) => `"r"(x[${i}])`).join(", ");
+    const list = Array.from({ length: count }, (_, i) => `%${i + 1}`).join(", ");
+    return `asm volatile("stmatrix.sync.aligned.x${count}${trans}.m8n8.shared.b16 [%0 + ${offset}], ` +
+      `{${list}};" :: "r"(row), ${words} : "memory");`;
+  };
+  using module = await device.compile(`
+    __global__ void store(unsigned* out) {
+      __shared__ __align__(16) unsigned tile[384];
+      const int l = threadIdx.x;
+      const unsigned row = static_cast<unsigned>(__cvta_generic_to_shared(&tile[l * 4]));
+      unsigned x[4];
+      for (int i = 0; i < 4; i++) x[i] = 1000 * i + 2 * l | (1000 * i + 2 * l + 1) << 16;
+      ${store(4, "", 0)}
+      ${store(2, ".trans", 512)}
+      ${store(1, "", 1024)}
+      __syncwarp();
+      for (int i = l; i < 384; i += 32) out[i] = tile[i];
+    }` as string);
+  using out = device.allocate("uint32", 384);
+  (module.kernel("store(unsigned* out)") as unknown as Kernel)
+    .launch({ grid: 1, block: 32 }, out);
+  const elements = new Uint16Array((await out.toArray()).buffer);
+  // Element (row, column) of a matrix lies in lane 4 * row + column / 2, which has two of each.
+  const at = (matrix: number, row: number, column: number) => 1000 * matrix + 8 * row + column;
+  for (let index = 0; index < 64; index++) {
+    const [row, column] = [index >> 3, index & 7];
+    for (const matrix of [0, 1, 2, 3]) {
+      assertEquals(elements[matrix * 64 + index], at(matrix, row, column));
+    }
+    for (const matrix of [0, 1]) {
+      assertEquals(elements[256 + matrix * 64 + index], at(matrix, column, row));
+    }
+    assertEquals(elements[512 + index], at(0, row, column));
+  }
 });
 
 function valueOfHalf(bits: number): number {

@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+// So have the headers of hosts that are left out of sources.
+#include <cstdint>
 #include <limits>
 #include <new>
 

@@ -1,5 +1,5 @@
-// The instructions of tensor cores, mma.sync and ldmatrix, and copies to shared memory, for inline
-// PTX. Which lane holds which element follows the PTX ISA.
+// The instructions of tensor cores, mma.sync, ldmatrix and stmatrix, and copies to shared memory,
+// for inline PTX. Which lane holds which element follows the PTX ISA.
 #pragma once
 
 #include <stddef.h>
@@ -204,7 +204,7 @@ GS_HOST_INLINE void mma(Register* d, Register* a, Register* b, Register* c) {
                         matrix_product<M, K, FA, FB, FC, FD, saturates>);
 }
 
-// ---- ldmatrix ----------------------------------------------------------------------------------
+// ---- ldmatrix, stmatrix ------------------------------------------------------------------------
 
 // The address of a row that a lane names, and its registers.
 struct MatrixRows {
@@ -241,6 +241,38 @@ GS_HOST_INLINE void load_matrix(uint64_t address, Register* registers) {
   MatrixRows rows = {address, registers};
   host::warp_collective(0xffffffffu, reinterpret_cast<uint64_t>(&rows), 0,
                         matrix_load<count, transposed>);
+}
+
+template <int count, bool transposed>
+void complete_store(host::LaneSlot* lanes, uint32_t participants) {
+  if (participants != 0xffffffffu) gs_host_trap("stmatrix needs all 32 lanes of the warp");
+  const auto of = [=](int lane) { return reinterpret_cast<const MatrixRows*>(lanes[lane].value); };
+  for (int matrix = 0; matrix < count; ++matrix) {
+    uint16_t elements[8][8];
+    for (int lane = 0; lane < 32; ++lane) {
+      const int row = lane / 4, column = lane % 4 * 2;
+      const Register pair = of(lane)->registers[matrix];
+      (transposed ? elements[column][row] : elements[row][column]) = static_cast<uint16_t>(pair);
+      (transposed ? elements[column + 1][row] : elements[row][column + 1]) =
+          static_cast<uint16_t>(pair >> 16);
+    }
+    for (int row = 0; row < 8; ++row) {
+      const uint64_t address = of(8 * matrix + row)->address;
+      if (address % 16 != 0) gs_host_trap("stmatrix got the address of a row that is not aligned");
+      __builtin_memcpy(reinterpret_cast<void*>(address), elements[row], 16);
+    }
+  }
+}
+
+template <int count, bool transposed>
+inline constexpr host::CollectiveOperation matrix_store{"stmatrix",
+                                                        complete_store<count, transposed>};
+
+template <int count, bool transposed>
+GS_HOST_INLINE void store_matrix(uint64_t address, Register* registers) {
+  MatrixRows rows = {address, registers};
+  host::warp_collective(0xffffffffu, reinterpret_cast<uint64_t>(&rows), 0,
+                        matrix_store<count, transposed>);
 }
 
 }  // namespace gridstride::ptx
