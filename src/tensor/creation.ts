@@ -169,7 +169,7 @@ export function tensor(
 export function tensor<A extends SelfDescribingArray>(
   data: Nested<A>,
   options?: CreationOptions & { readonly dtype?: never },
-): Tensor<DTypeOf<A> & DType>;
+): Tensor<0 extends 1 & A ? "float32" : DTypeOf<A> & DType>; // any[] holds numbers
 /** Makes a tensor of the element type in the options. */
 export function tensor<D extends DType>(
   data: Nested<number | bigint | boolean | SelfDescribingArray>,

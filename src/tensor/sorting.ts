@@ -471,6 +471,7 @@ export function cumulativeSum<D extends DType, R extends DType = SumResult<D>>(
  * The products of the elements up to each position along an axis, in the types of
  * {@linkcode cumulativeSum}.
  *
+ * @param x The tensor.
  * @param options `axis`: needed unless there is one dimension. `includeInitial`: whether a 1 comes
  * first, which makes the axis longer by 1.
  * @throws {RangeError} If the axis is out of range.

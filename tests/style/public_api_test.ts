@@ -80,6 +80,8 @@ function nameOf({ name, left, arg }: Parameter): string | undefined {
 /** What the documentation of a symbol lacks. */
 function problemsOf(symbol: PublicSymbol): string[] {
   const { name, declarations } = symbol;
+  // Another name of a symbol has the documentation of that.
+  if (declarations.every(({ kind }) => kind === "reference")) return [];
   const tags = tagsOf(symbol);
   const problems: string[] = [];
   if (!tags.some(({ kind }) => kind === "category")) problems.push("has no category");

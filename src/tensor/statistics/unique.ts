@@ -130,8 +130,18 @@ function inverseOf(groups: Groups, x: Tensor, options: TensorOptions): Tensor<"i
  * The distinct elements in ascending order. NaN differs from everything, also from NaN, so each one
  * is there, at the end; {@linkcode unique} has it once.
  *
+ * @param x The tensor.
+ * @param options The stream.
  * @returns Resolves when the number of elements is known.
  * @throws {TypeError} If the elements are 8-bit floats.
+ *
+ * @example
+ * ```ts
+ * import { tensor, uniqueValues } from "@gridstride/cuda/tensor";
+ *
+ * using y = await uniqueValues(tensor([3, 1, 3]));
+ * console.log(await y.toNested()); // [ 1, 3 ]
+ * ```
  * @category Sorting
  */
 export async function uniqueValues<D extends DType>(
@@ -144,8 +154,18 @@ export async function uniqueValues<D extends DType>(
 /**
  * The distinct elements in ascending order, as by {@linkcode uniqueValues}; NaN once, as the last.
  *
+ * @param x The tensor.
+ * @param options The stream.
  * @returns Resolves when the number of elements is known.
  * @throws {TypeError} If the elements are 8-bit floats.
+ *
+ * @example
+ * ```ts
+ * import { tensor, unique } from "@gridstride/cuda/tensor";
+ *
+ * using y = await unique(tensor([NaN, 1, NaN]));
+ * console.log(await y.toNested()); // [ 1, NaN ]
+ * ```
  * @category Sorting
  */
 export async function unique<D extends DType>(
@@ -158,6 +178,8 @@ export async function unique<D extends DType>(
 /**
  * The distinct elements of {@linkcode uniqueValues}, and how often each occurs.
  *
+ * @param x The tensor.
+ * @param options The stream.
  * @returns Resolves when the number of elements is known.
  * @throws {TypeError} If the elements are 8-bit floats.
  *
@@ -187,8 +209,18 @@ export async function uniqueCounts<D extends DType>(
  * The distinct elements of {@linkcode uniqueValues}, and which of them each element is:
  * `take(values, inverseIndices)` is `x`.
  *
+ * @param x The tensor.
+ * @param options The stream.
  * @returns Resolves when the number of elements is known.
  * @throws {TypeError} If the elements are 8-bit floats.
+ *
+ * @example
+ * ```ts
+ * import { tensor, uniqueInverse } from "@gridstride/cuda/tensor";
+ *
+ * const { values, inverseIndices } = await uniqueInverse(tensor([30, 10, 30]));
+ * console.log(await values.toNested(), await inverseIndices.toNested()); // [ 10, 30 ] [ 1n, 0n, 1n ]
+ * ```
  * @category Sorting
  */
 export async function uniqueInverse<D extends DType>(
@@ -205,6 +237,8 @@ export async function uniqueInverse<D extends DType>(
  * The distinct elements of {@linkcode uniqueValues}, where each is first, which of them each element
  * is, and how often it occurs.
  *
+ * @param x The tensor.
+ * @param options The stream.
  * @returns Resolves when the number of elements is known.
  * @throws {TypeError} If the elements are 8-bit floats.
  *
