@@ -67,8 +67,8 @@ function candidates(devices: readonly DeviceInfo[]) {
  * ```ts
  * import { bestDevice } from "@gridstride/cuda";
  *
- * const { name, reason } = bestDevice();
- * console.log(name, reason);
+ * const { info, reason } = bestDevice();
+ * console.log(info.name, reason);
  * ```
  * @category Devices
  */

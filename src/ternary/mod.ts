@@ -9,6 +9,7 @@
  *
  * using weights = TernaryWeights.from(uniform([256, 1024], { low: -1, high: 1 }));
  * using restored = weights.dequantize();
+ * console.log(restored.shape); // [ 256, 1024 ]
  * ```
  *
  * @module
