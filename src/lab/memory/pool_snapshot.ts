@@ -6,6 +6,7 @@
 
 import { displaySnapshot } from "./report/memory_report.ts";
 import type { BlockPool } from "../../memory/pool/block_pool.ts";
+import { UNIT } from "../../memory/pool/block_table.ts";
 import { blocksOf, type MemoryPool } from "../../memory/pool/memory_pool.ts";
 import { type BlockView, walkSegments } from "../../memory/pool/segment_walk.ts";
 import {
@@ -133,7 +134,17 @@ const MAX_CAPTURED_STACKS = 16_384;
 const MAX_LENGTH = 10_000_000;
 
 const COLUMNS = [
-  ...["time", "action", "address", "bytes", "stream", "live", "reserved", "largestFree"] as const,
+  ...[
+    "time",
+    "action",
+    "address",
+    "bytes",
+    "stream",
+    "live",
+    "reserved",
+    "largestFree",
+    "free",
+  ] as const,
 ];
 
 function columnsOf(length: number) {
@@ -207,7 +218,9 @@ export class BlockHistory implements PoolHistory {
       },
       failed: (bytes) => {
         const at = this.#note(OUT_OF_MEMORY, 0, bytes, 0);
-        this.#columns.largestFree[at] = this.blocks.largestFree();
+        Object.entries(this.#free()).forEach(([name, value]) => {
+          this.#columns[name as "largestFree" | "free"][at] = value;
+        });
         if (this.blocks.tracker !== undefined) this.#sites[at] = this.blocks.sites.capture();
       },
     });
@@ -222,7 +235,8 @@ export class BlockHistory implements PoolHistory {
     const first = this.#count - kept;
     const column = <T>(values: ArrayLike<T>) =>
       Array.from({ length: kept }, (_, index) => values[(first + index) % this.#length]!);
-    const { time, action, address, bytes, stream, live, reserved, largestFree } = this.#columns;
+    const { time, action, address, bytes, stream, live, reserved, largestFree, free } =
+      this.#columns;
     return {
       dropped: first,
       time: column(time),
@@ -234,6 +248,7 @@ export class BlockHistory implements PoolHistory {
       live: column(live),
       reserved: column(reserved),
       largestFree: column(largestFree),
+      free: column(free),
     };
   }
 
@@ -259,7 +274,7 @@ export class BlockHistory implements PoolHistory {
       time: performance.now() - this.#begin,
       live: requestedBytes - gone,
       reserved: reservedBytes,
-      largestFree: this.#sample(action),
+      ...this.#sample(action),
     };
     for (const name of COLUMNS) this.#columns[name][at] = event[name];
     this.#sites[at] = undefined;
@@ -267,12 +282,19 @@ export class BlockHistory implements PoolHistory {
     return at;
   }
 
-  /** The largest free block, measured now and then and after slow events; -1 otherwise. */
-  #sample(action: number): number {
+  /** Free memory, measured now and then and after slow events; -1 otherwise. */
+  #sample(action: number): { largestFree: number; free: number } {
     this.#sinceSample++;
-    if (this.#sinceSample < SAMPLE_INTERVAL || action > FREE) return -1;
+    if (this.#sinceSample < SAMPLE_INTERVAL || action > FREE) return { largestFree: -1, free: -1 };
     this.#sinceSample = 0;
-    return this.blocks.largestFree();
+    return this.#free();
+  }
+
+  /** The largest free block and all free bytes, cached blocks apart: these are kept whole. */
+  #free(): { largestFree: number; free: number } {
+    const { heap } = this.blocks;
+    const units = heap.freeUnits.reduce((sum, count) => sum + count, 0);
+    return { largestFree: this.blocks.largestDivisible(), free: units * UNIT };
   }
 
   /** Resolves the stack that was captured `MAX_CAPTURED_STACKS` events ago. */
