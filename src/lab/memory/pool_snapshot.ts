@@ -26,8 +26,8 @@ import type { MemoryStream } from "../../memory/pool/memory_upstream.ts";
  * JSON for `gridstride memory report` and {@linkcode memoryReport}. Makes no native call.
  *
  * @param pool The pool.
- * @param history Its history, from {@linkcode recordHistory}; without one the snapshot has no
- * timeline.
+ * @param history Its history, from {@linkcode recordHistory}; by default the one that records it
+ * now. Without any the snapshot has no timeline.
  * @throws {TypeError} If the history is of another pool.
  *
  * @example
@@ -59,7 +59,7 @@ export function snapshotBlocks(
   }
   // Blocks and events come first, because describing them adds streams and sites.
   const segments = segmentsOf(pool);
-  const timeline = history?.timeline() ?? null;
+  const timeline = (history ?? RECORDING.get(pool))?.timeline() ?? null;
   return {
     format: SNAPSHOT_FORMAT,
     version: SNAPSHOT_VERSION,
@@ -185,6 +185,9 @@ export interface PoolHistory extends Disposable {
   timeline(): SnapshotTimeline;
 }
 
+/** The history that records a pool; of several, the last one. */
+const RECORDING = new WeakMap<BlockPool, BlockHistory>();
+
 export class BlockHistory implements PoolHistory {
   readonly blocks: BlockPool;
   readonly #begin = performance.now();
@@ -192,6 +195,7 @@ export class BlockHistory implements PoolHistory {
   readonly #columns: ReturnType<typeof columnsOf>;
   readonly #sites: (CapturedSite | undefined)[] = [];
   readonly #stop: () => void;
+  #isRecording = true;
   #count = 0;
   #sinceSample = SAMPLE_INTERVAL;
 
@@ -204,6 +208,7 @@ export class BlockHistory implements PoolHistory {
     this.blocks = blocks;
     this.#length = length;
     this.#columns = columnsOf(length);
+    RECORDING.set(blocks, this);
     this.#stop = blocks.observe({
       allocated: (block, stream) => this.#noteBlock(ALLOCATE, block, stream),
       freed: (block) => this.#noteBlock(FREE, block, this.blocks.ownerOf(block)),
@@ -218,9 +223,7 @@ export class BlockHistory implements PoolHistory {
       },
       failed: (bytes) => {
         const at = this.#note(OUT_OF_MEMORY, 0, bytes, 0);
-        Object.entries(this.#free()).forEach(([name, value]) => {
-          this.#columns[name as "largestFree" | "free"][at] = value;
-        });
+        this.#measure(at);
         if (this.blocks.tracker !== undefined) this.#sites[at] = this.blocks.sites.capture();
       },
     });
@@ -233,6 +236,7 @@ export class BlockHistory implements PoolHistory {
   timeline(): SnapshotTimeline {
     const kept = Math.min(this.#count, this.#length);
     const first = this.#count - kept;
+    if (kept > 0 && this.#isRecording) this.#measure((this.#count - 1) % this.#length);
     const column = <T>(values: ArrayLike<T>) =>
       Array.from({ length: kept }, (_, index) => values[(first + index) % this.#length]!);
     const { time, action, address, bytes, stream, live, reserved, largestFree, free } =
@@ -254,7 +258,16 @@ export class BlockHistory implements PoolHistory {
 
   /** Ends the recording; the events stay. */
   [Symbol.dispose](): void {
+    this.#isRecording = false;
+    if (RECORDING.get(this.blocks) === this) RECORDING.delete(this.blocks);
     this.#stop();
+  }
+
+  /** Measures the free memory after an event that was the last one. */
+  #measure(at: number): void {
+    const { largestFree, free } = this.#free();
+    this.#columns.largestFree[at] = largestFree;
+    this.#columns.free[at] = free;
   }
 
   #noteBlock(action: number, block: number, stream: MemoryStream | undefined): void {

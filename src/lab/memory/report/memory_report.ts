@@ -167,9 +167,8 @@ function timelineSection(snapshot: MemorySnapshot): Markup {
   const { timeline } = snapshot;
   if (timeline === null || timeline.time.length === 0) {
     return markup`<section><h2>Timeline</h2>
-<p class="note">No events were recorded before this snapshot. Record them:
-<code>using history = recordHistory(pool)</code>, and after the work
-<code>snapshotPool(pool, history)</code>.</p></section>`;
+<p class="note">No events were recorded before this snapshot. Call
+<code>using history = recordHistory(pool)</code> before the work.</p></section>`;
   }
   const dropped = timeline.dropped === 0
     ? ""
