@@ -12,7 +12,12 @@
 
 import flights from "npm:/vega-datasets@2.11.0/data/flights-200k.json" with { type: "json" };
 import { type Device, type DeviceBuffer, type Event, openDevice } from "jsr:@gridstride/cuda";
-import { memoryReport, type MemorySnapshot, snapshotPool } from "jsr:@gridstride/cuda/memory";
+import {
+  memoryReport,
+  type MemorySnapshot,
+  recordHistory,
+  snapshotPool,
+} from "jsr:@gridstride/cuda/memory";
 
 /** Bins of the histogram: ten minutes each, from 1 hour early to 3 hours late. */
 const BINS = { count: 24, low: -60, high: 180 };
@@ -232,6 +237,7 @@ async function writeSnapshot(snapshot: MemorySnapshot): Promise<void> {
 const delays = Float32Array.from(flights, ({ delay }: { delay: number }) => delay);
 // With this preset the pool records the call stack and the time of each allocation.
 using device = openDevice(undefined, { memory: { preset: "development" } });
+using _history = recordHistory(device.pool); // the timeline of the memory report
 console.log(`\n${delays.length} flights on ${device.label} (${device.info.name})\n`);
 
 // What runs first loads kernels and pins memory; the second time the pool has all its buffers.

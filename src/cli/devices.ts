@@ -30,7 +30,7 @@ import {
   UsageError,
 } from "./command.ts";
 import { textOption } from "./options.ts";
-import { formatNumber, formatRate, textTable, wrapText } from "./format.ts";
+import { formatNumber, formatRate, progressBar, textTable, wrapText } from "./format.ts";
 
 const INSTALL = "deno install --global --allow-all --name gridstride jsr:@gridstride/cuda/cli";
 
@@ -214,7 +214,8 @@ Operations: ${VALIDATED_OPERATIONS.join(", ")}.`,
     using device = openDevice(invocation.device);
     const rows = await validate(device, {
       ...(operations === undefined ? {} : { operations }),
-      onProgress: ({ done, total, operation }) => showProgress(`${done}/${total} ${operation}`),
+      onProgress: ({ done, total, operation }) =>
+        showProgress(`${progressBar(done / total)} ${done}/${total} ${operation}`),
     });
     showProgress("");
     printResult(

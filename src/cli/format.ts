@@ -91,3 +91,11 @@ export function formatPercent(share: number): string {
 export function plural(count: number | string, noun: string, nouns = `${noun}s`): string {
   return `${count} ${String(count) === "1" ? noun : nouns}`;
 }
+
+const BAR_WIDTH = 24;
+
+/** A bar of a share of 0 to 1, such as `████░░░░`. */
+export function progressBar(share: number): string {
+  const full = Math.round(Math.min(Math.max(share, 0), 1) * BAR_WIDTH);
+  return "█".repeat(full) + "░".repeat(BAR_WIDTH - full);
+}

@@ -70,8 +70,9 @@ async function replay(invocation: Invocation): Promise<void> {
   const all = groups.flatMap(({ results }) => results);
   printResult(invocation, all, () => {
     const note =
-      `The device has ${formatBytes(capacityBytes)}. ratio: peak reserved ÷ peak live. ` +
-      "calls: requests to the device.\nrefused: failed allocations.";
+      `The replays assume a device of ${formatBytes(capacityBytes)}: --capacity changes it.
+` +
+      "ratio: peak reserved ÷ peak live. calls: requests to the device. refused: failed allocations.";
     const tables = groups.map(({ heading, results }) => `${heading}\n\n${replayTable(results)}`);
     return [...tables, note].join("\n\n");
   });

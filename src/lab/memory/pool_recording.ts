@@ -111,7 +111,7 @@ export class BlockRecording implements PoolRecording {
       : ` The first ${this.#earlier} blocks were there before.`;
     return this.#builder.build(
       this.#name,
-      `Recorded from the pool of ${this.#pool.upstream.label}.${earlier}`,
+      `Recorded as ${this.#name} from the pool of ${this.#pool.upstream.label}.${earlier}`,
     );
   }
 

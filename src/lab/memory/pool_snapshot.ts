@@ -6,6 +6,7 @@
 
 import { displaySnapshot } from "./report/memory_report.ts";
 import type { BlockPool } from "../../memory/pool/block_pool.ts";
+import { UNIT } from "../../memory/pool/block_table.ts";
 import { blocksOf, type MemoryPool } from "../../memory/pool/memory_pool.ts";
 import { type BlockView, walkSegments } from "../../memory/pool/segment_walk.ts";
 import {
@@ -25,8 +26,8 @@ import type { MemoryStream } from "../../memory/pool/memory_upstream.ts";
  * JSON for `gridstride memory report` and {@linkcode memoryReport}. Makes no native call.
  *
  * @param pool The pool.
- * @param history Its history, from {@linkcode recordHistory}; without one the snapshot has no
- * timeline.
+ * @param history Its history, from {@linkcode recordHistory}; by default the one that records it
+ * now. Without any the snapshot has no timeline.
  * @throws {TypeError} If the history is of another pool.
  *
  * @example
@@ -59,7 +60,7 @@ export function snapshotBlocks(
   }
   // Blocks and events come first, because describing them adds streams and sites.
   const segments = segmentsOf(pool);
-  const timeline = history?.timeline() ?? null;
+  const timeline = (history ?? RECORDING.get(pool))?.timeline() ?? null;
   return {
     format: SNAPSHOT_FORMAT,
     version: SNAPSHOT_VERSION,
@@ -134,7 +135,17 @@ const MAX_CAPTURED_STACKS = 16_384;
 const MAX_LENGTH = 10_000_000;
 
 const COLUMNS = [
-  ...["time", "action", "address", "bytes", "stream", "live", "reserved", "largestFree"] as const,
+  ...[
+    "time",
+    "action",
+    "address",
+    "bytes",
+    "stream",
+    "live",
+    "reserved",
+    "largestFree",
+    "free",
+  ] as const,
 ];
 
 function columnsOf(length: number) {
@@ -179,6 +190,9 @@ export interface PoolHistory extends Disposable {
   timeline(): SnapshotTimeline;
 }
 
+/** The history that records a pool; of several, the last one. */
+const RECORDING = new WeakMap<BlockPool, BlockHistory>();
+
 export class BlockHistory implements PoolHistory {
   readonly blocks: BlockPool;
   readonly #begin = performance.now();
@@ -186,6 +200,7 @@ export class BlockHistory implements PoolHistory {
   readonly #columns: ReturnType<typeof columnsOf>;
   readonly #sites: (CapturedSite | undefined)[] = [];
   readonly #stop: () => void;
+  #isRecording = true;
   #count = 0;
   #sinceSample = SAMPLE_INTERVAL;
 
@@ -198,6 +213,7 @@ export class BlockHistory implements PoolHistory {
     this.blocks = blocks;
     this.#length = length;
     this.#columns = columnsOf(length);
+    RECORDING.set(blocks, this);
     this.#stop = blocks.observe({
       allocated: (block, stream) => this.#noteBlock(ALLOCATE, block, stream),
       freed: (block) => this.#noteBlock(FREE, block, this.blocks.ownerOf(block)),
@@ -212,7 +228,7 @@ export class BlockHistory implements PoolHistory {
       },
       failed: (bytes) => {
         const at = this.#note(OUT_OF_MEMORY, 0, bytes, 0);
-        this.#columns.largestFree[at] = this.blocks.largestFree();
+        this.#measure(at);
         if (this.blocks.tracker !== undefined) this.#sites[at] = this.blocks.sites.capture();
       },
     });
@@ -225,9 +241,11 @@ export class BlockHistory implements PoolHistory {
   timeline(): SnapshotTimeline {
     const kept = Math.min(this.#count, this.#length);
     const first = this.#count - kept;
+    if (kept > 0 && this.#isRecording) this.#measure((this.#count - 1) % this.#length);
     const column = <T>(values: ArrayLike<T>) =>
       Array.from({ length: kept }, (_, index) => values[(first + index) % this.#length]!);
-    const { time, action, address, bytes, stream, live, reserved, largestFree } = this.#columns;
+    const { time, action, address, bytes, stream, live, reserved, largestFree, free } =
+      this.#columns;
     return {
       dropped: first,
       time: column(time),
@@ -239,12 +257,22 @@ export class BlockHistory implements PoolHistory {
       live: column(live),
       reserved: column(reserved),
       largestFree: column(largestFree),
+      free: column(free),
     };
   }
 
   /** Ends the recording; the events stay. */
   [Symbol.dispose](): void {
+    this.#isRecording = false;
+    if (RECORDING.get(this.blocks) === this) RECORDING.delete(this.blocks);
     this.#stop();
+  }
+
+  /** Measures the free memory after an event that was the last one. */
+  #measure(at: number): void {
+    const { largestFree, free } = this.#free();
+    this.#columns.largestFree[at] = largestFree;
+    this.#columns.free[at] = free;
   }
 
   #noteBlock(action: number, block: number, stream: MemoryStream | undefined): void {
@@ -264,7 +292,7 @@ export class BlockHistory implements PoolHistory {
       time: performance.now() - this.#begin,
       live: requestedBytes - gone,
       reserved: reservedBytes,
-      largestFree: this.#sample(action),
+      ...this.#sample(action),
     };
     for (const name of COLUMNS) this.#columns[name][at] = event[name];
     this.#sites[at] = undefined;
@@ -272,12 +300,19 @@ export class BlockHistory implements PoolHistory {
     return at;
   }
 
-  /** The largest free block, measured now and then and after slow events; -1 otherwise. */
-  #sample(action: number): number {
+  /** Free memory, measured now and then and after slow events; -1 otherwise. */
+  #sample(action: number): { largestFree: number; free: number } {
     this.#sinceSample++;
-    if (this.#sinceSample < SAMPLE_INTERVAL || action > FREE) return -1;
+    if (this.#sinceSample < SAMPLE_INTERVAL || action > FREE) return { largestFree: -1, free: -1 };
     this.#sinceSample = 0;
-    return this.blocks.largestFree();
+    return this.#free();
+  }
+
+  /** The largest free block and all free bytes, cached blocks apart: these are kept whole. */
+  #free(): { largestFree: number; free: number } {
+    const { heap } = this.blocks;
+    const units = heap.freeUnits.reduce((sum, count) => sum + count, 0);
+    return { largestFree: this.blocks.largestDivisible(), free: units * UNIT };
   }
 
   /** Resolves the stack that was captured `MAX_CAPTURED_STACKS` events ago. */

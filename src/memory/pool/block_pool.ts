@@ -292,7 +292,12 @@ export class BlockPool {
   }
 
   largestFree(): number {
-    let largest = this.cache.largestBytes();
+    return Math.max(this.cache.largestBytes(), this.largestDivisible());
+  }
+
+  /** Bytes of the largest free block outside of the cache. */
+  largestDivisible(): number {
+    let largest = 0;
     for (const slot of this.streams.slots()) {
       largest = Math.max(largest, this.table.bytes(this.heap.largest(slot.index)));
     }

@@ -28,7 +28,7 @@ Deno.test("`recordTrace()` records requests in the format of traces", () => {
   assertEquals(trace.name, "steps");
   assertEquals(
     trace.description,
-    "Recorded from the pool of model:0. The first 1 blocks were there before.",
+    "Recorded as steps from the pool of model:0. The first 1 blocks were there before.",
   );
   assertEquals(trace.events, [
     { kind: "allocate", block: 0, bytes: 100, stream: 0 },
@@ -56,7 +56,7 @@ Deno.test("`recordTrace()` refuses odd names, and a recording that has ended rec
   ["", " x", "a\nb"].forEach(odd);
   assertEquals(recording.stop(), {
     name: "recording",
-    description: "Recorded from the pool of model:0.",
+    description: "Recorded as recording from the pool of model:0.",
     events: [],
   });
   assertThrows(() => recording.stop(), TypeError, "the recording has ended");

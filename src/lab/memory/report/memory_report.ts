@@ -167,7 +167,8 @@ function timelineSection(snapshot: MemorySnapshot): Markup {
   const { timeline } = snapshot;
   if (timeline === null || timeline.time.length === 0) {
     return markup`<section><h2>Timeline</h2>
-<p class="note">No events were recorded before this snapshot. Call <code>recordHistory(pool)</code> first.</p></section>`;
+<p class="note">No events were recorded before this snapshot. Call
+<code>using history = recordHistory(pool)</code> before the work.</p></section>`;
   }
   const dropped = timeline.dropped === 0
     ? ""

@@ -165,7 +165,7 @@ export interface MemoryReportFigures extends Pick<MemorySnapshot, "source" | "ta
   };
   /** Reserved ÷ live; `null` if nothing is live. */
   readonly reservedPerLive: number | null;
-  /** 1 − largest free block ÷ (free + cached); 0 if nothing is free. */
+  /** 1 − largest free block ÷ free, cached blocks apart; 0 if nothing is free. */
   readonly externalFragmentation: number;
   /** 1 − requested ÷ reserved; 0 if nothing is reserved. */
   readonly internalFragmentation: number;
@@ -240,9 +240,7 @@ export function memoryReportFigures(snapshot: MemorySnapshot): MemoryReportFigur
       group.bytes[state] += bytes;
       totals[state] += bytes;
       if (state !== "unmapped") totals.reserved += bytes;
-      if (state === "free" || state === "cached") {
-        totals.largestFree = Math.max(totals.largestFree, bytes);
-      }
+      if (state === "free") totals.largestFree = Math.max(totals.largestFree, bytes);
       if (state !== "live") continue;
       totals.requested += requested;
       totals.liveBlocks++;
@@ -258,7 +256,7 @@ export function memoryReportFigures(snapshot: MemorySnapshot): MemoryReportFigur
       held.largest = Math.max(held.largest, bytes);
     }
   }
-  const free = totals.free + totals.cached;
+  const { free } = totals;
   const { source, takenAt, device } = snapshot;
   return {
     source,

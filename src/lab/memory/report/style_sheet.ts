@@ -143,8 +143,9 @@ kbd { font: 11px ui-monospace, monospace; border: 1px solid var(--rule); border-
   .map { grid-template-columns: minmax(0, 1fr); }
   .track { display: none; }
   .bar-row h2 { width: 100%; }
-  #block { height: 260px; }
-  #event { height: 240px; }
+  #block { height: auto; max-height: 260px; }
+  #event { height: auto; max-height: 240px; }
+  #block:has(> .note:only-child), #event:has(> .note:only-child) { display: none; }
   #event dl { grid-template-columns: max-content minmax(0, 1fr); }
   .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); }
 }

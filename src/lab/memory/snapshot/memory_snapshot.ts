@@ -104,6 +104,11 @@ export interface SnapshotTimeline {
   readonly reserved: readonly number[];
   /** The largest free block after the event; −1 if unknown. */
   readonly largestFree: readonly number[];
+  /**
+   * Free bytes, cached and pending ones apart, after the event; −1 if unknown. If present,
+   * `largestFree` leaves out cached blocks, too.
+   */
+  readonly free?: readonly number[];
 }
 
 /**

@@ -229,6 +229,7 @@ function columnRules({ streams, sites }: Tables): Fields {
     live: integer(0),
     reserved: integer(0),
     largestFree: integer(-1),
+    free: integer(-1),
   };
 }
 
@@ -364,7 +365,9 @@ function checkBlocks(
 }
 
 function checkTimeline(value: unknown, tables: Tables): void {
-  const rules = columnRules(tables);
+  const { free, ...required } = columnRules(tables);
+  const hasFree = Object.hasOwn(Object(value), "free");
+  const rules = hasFree ? { ...required, free } : required;
   const lists = Object.fromEntries(Object.keys(rules).map((name) => [name, LIST]));
   const timeline = checkRecord(value, "timeline", { dropped: integer(0), ...lists });
   const times = timeline.time as number[];

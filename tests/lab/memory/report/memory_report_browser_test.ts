@@ -253,7 +253,7 @@ test("the page of an empty pool has neither timeline nor map", async () => {
     const text = await page.locator("body").innerText();
     assertStringIncludes(
       text,
-      "No events were recorded before this snapshot. Call recordHistory(pool)",
+      "Call using history = recordHistory(pool) before the work.",
     );
     assertStringIncludes(text, "The pool has no memory");
     assertEquals(await page.locator("canvas").count(), 0);

@@ -16,7 +16,11 @@ import {
   type MemorySnapshot,
   TIMELINE_ACTIONS,
 } from "../../../../src/lab/memory/snapshot/memory_snapshot.ts";
-import { recordHistory, snapshotPool } from "../../../../src/lab/memory/mod.ts";
+import {
+  memoryReportFigures,
+  recordHistory,
+  snapshotPool,
+} from "../../../../src/lab/memory/mod.ts";
 import { openDevice } from "../../../../mod.ts";
 import { device as testDevice } from "../../../support/device.ts";
 import { SMALL_SNAPSHOT } from "./small_snapshot.ts";
@@ -72,8 +76,19 @@ Deno.test("layoutBlocks() places every block to scale, without overlap", () => {
       if (segment === blocks[index - 1]!.segment) assertEquals(gap, 0);
       else assert(gap > 0 || starts[index]! % width === 0, `gap of ${gap}`);
     });
-    assertEquals(lines, Math.max(1, Math.ceil(ends.at(-1)! / width)));
+    const lastMapped = blocks.findLastIndex(({ state }) => state !== "unmapped");
+    assertEquals(lines, Math.max(1, Math.ceil((ends[lastMapped]! - 0.5) / width)));
   }
+});
+
+Deno.test("layoutBlocks() makes no line for folded addresses at the end", () => {
+  const block = { requested: 0, stream: null, age: null, site: null, segment: 0 };
+  const blocks = [
+    { ...block, offset: 0, address: 0, bytes: 100, state: "free" },
+    { ...block, offset: 100, address: 100, bytes: 900, state: "unmapped" },
+  ] as const;
+  assertEquals(layoutBlocks(blocks, 100, 1, true).lines, 1);
+  assertEquals(layoutBlocks(blocks, 100, 1, false).lines, 10);
 });
 
 Deno.test("sizeOf() parses sizes with and without units", () => {
@@ -121,6 +136,34 @@ Deno.test("segmentsAt() gives the blocks and the reserved memory after every eve
       assertEquals(blocks.reduce((sum, block) => sum + block.bytes, 0), bytes);
     }
   }
+});
+
+Deno.test("liveBySite() makes one layer of a line that several callers reach", () => {
+  const { sites } = SMALL_SNAPSHOT;
+  const callers = {
+    ...SMALL_SNAPSHOT,
+    actions: TIMELINE_ACTIONS,
+    limit: null,
+    sites: sites.map((_, index) => `activation (model.ts:5:3)\nmain (run.ts:${index}:1)`),
+  };
+  const known = liveBySite(callers, 10).filter(({ site }) => site >= 0);
+  assertEquals(known.length, 1);
+});
+
+Deno.test("fragmentationOf() ends at the figure of the report, cached blocks apart", () => {
+  using device = openDevice(testDevice.label);
+  using pool = device.createPool();
+  using history = recordHistory(pool);
+  for (let round = 0; round < 100; round++) {
+    const all = [512, 4096, 2 ** 20].map((bytes) => pool.allocate("uint8", bytes));
+    for (const buffer of all) buffer.free();
+  }
+  using _held = pool.allocate("uint8", 2000);
+  const snapshot = snapshotPool(pool);
+  assertEquals(snapshot.timeline, snapshotPool(pool, history).timeline);
+  const { externalFragmentation, totals } = memoryReportFigures(snapshot);
+  assert(totals.cached > 0);
+  assertAlmostEquals(fragmentationOf(snapshot.timeline!).at(-1)!, externalFragmentation, 1e-12);
 });
 
 Deno.test("liveBySite() divides live memory after every event", () => {

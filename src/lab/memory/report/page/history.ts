@@ -8,6 +8,7 @@
  */
 
 import type { SnapshotBlock, SnapshotSegment } from "../../snapshot/memory_snapshot.ts";
+import { innermostFrame } from "../quantities.ts";
 import type { PageData } from "./page_tools.ts";
 
 /** The live bytes of a call site after each event. */
@@ -20,10 +21,19 @@ export interface SiteLayer {
 
 /** Divides live memory by call site: the sites with the largest peaks, and the rest at the end. */
 export function liveBySite(
-  { timeline, segments, actions }: PageData,
+  { timeline, segments, actions, sites }: PageData,
   count: number,
 ): SiteLayer[] {
-  const { action, bytes, site, live } = timeline!;
+  const { action, bytes, live } = timeline!;
+  // Calls of one line through different callers are one site of the drawing.
+  const firstOf = new Map<string, number>();
+  const merged = sites.map((text, index) => {
+    const frame = innermostFrame(text);
+    if (!firstOf.has(frame)) firstOf.set(frame, index);
+    return firstOf.get(frame)!;
+  });
+  const mergedSite = (index: number | null) => merged[index ?? -1] ?? -1;
+  const site = timeline!.site.map(mergedSite);
   const [allocate, free] = [actions.indexOf("allocate"), actions.indexOf("free")];
   const signs = action.map((value) => Number(value === allocate) - Number(value === free));
   const layers = new Map<number, { now: number; peak: number }>();
@@ -33,7 +43,7 @@ export function liveBySite(
     return layer;
   };
   for (const { state, requested, site } of segments.flatMap(({ blocks }) => blocks)) {
-    if (state === "live") layerOf(site ?? -1).now += requested;
+    if (state === "live") layerOf(mergedSite(site)).now += requested;
   }
   // Back from the snapshot to the first event.
   for (let index = site.length - 1; index >= 0; index--) {

@@ -85,7 +85,10 @@ export function layoutBlocks(
       ends.push(position);
     }
   }
-  return { starts, ends, lines: Math.max(1, Math.ceil(position / width)) };
+  // Neither folded addresses without memory nor half a pixel at the end need a line of their own.
+  const lastMapped = isFolded ? blocks.findLastIndex(({ state }) => state !== "unmapped") : -1;
+  const end = lastMapped < 0 ? position : ends[lastMapped]!;
+  return { starts, ends, lines: Math.max(1, Math.ceil((end - 0.5) / width)) };
 }
 
 /** Finds the block at a position of the endless line; −1 for none. */

@@ -56,11 +56,14 @@ export function timeLabel(time: number, end: number, step: number): string {
 }
 
 /** External fragmentation after each event. An unknown value keeps the one before; NaN at first. */
-export function fragmentationOf({ live, reserved, largestFree }: SnapshotTimeline): number[] {
+export function fragmentationOf(
+  { live, reserved, largestFree, free: measured }: SnapshotTimeline,
+): number[] {
   let known = NaN;
   return largestFree.map((largest, index) => {
     if (largest < 0) return known;
-    const free = reserved[index]! - live[index]!;
+    // Snapshots without the column count cached blocks as free memory.
+    const free = measured?.[index] ?? reserved[index]! - live[index]!;
     known = free <= 0 ? 0 : Math.min(Math.max(1 - largest / free, 0), 1);
     return known;
   });
