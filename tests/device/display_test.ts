@@ -70,7 +70,11 @@ Deno.test("console.log() shows each object and report in one to six useful lines
     assert(pattern.test(text), text);
     assert(text.split("\n").length <= 6, text);
     const json = JSON.stringify(value);
-    assert(json.length < 500 || /^(?:MemorySnapshot|TraceRecording|\w+(?:Report|Statistics)) /.test(text), json);
+    assert(
+      json.length < 500 ||
+        /^(?:MemorySnapshot|TraceRecording|\w+(?:Report|Statistics)) /.test(text),
+      json,
+    );
     const { "text/plain": plain, "text/html": html } = await bundle(value);
     assert(plain.startsWith(text.slice(0, text.indexOf("{"))), plain);
     assert(/^<(?:table|iframe)[^]*<\/(?:table|iframe)>$/.test(html), html);
