@@ -18,6 +18,8 @@ export interface Preparation {
   readonly isSettled: boolean;
   /** Resolves when it is settled; never rejects. */
   readonly settled: Promise<void>;
+  /** Settles it with this thread blocked, once all before it have run; absent if `prepareNow` does. */
+  settleNow?(action: string): void;
 }
 
 /** An operation in the queue. */
@@ -115,10 +117,14 @@ export class WorkOrder {
     if (!this.isWaiting) return;
     const waiting = new Set<Preparation>();
     for (const { preparation } of this.#waiting.keys()) {
-      if (preparation?.isSettled === false) waiting.add(preparation);
+      if (preparation?.isSettled === false && !preparation.settleNow) waiting.add(preparation);
     }
     if (waiting.size > 0) this.prepareNow!([...waiting], action);
     this.#runSettled();
+    for (let [first] = this.#waiting.keys(); first !== undefined; [first] = this.#waiting.keys()) {
+      first.preparation!.settleNow!(action);
+      this.#runSettled();
+    }
   }
 
   /** Calls `act`, whose work needs no order with the operations that wait, such as of new memory. */

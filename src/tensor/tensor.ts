@@ -35,7 +35,7 @@ import {
   type Slice,
   sliceLayout,
 } from "./kit/layout.ts";
-import { contextOfDevice, copiedTo, type TensorDevice } from "./kit/placement.ts";
+import { contextOfDevice, copiedTo, isNear, type TensorDevice } from "./kit/placement.ts";
 import type { Absorbed, ElementValue } from "./kit/promotion.ts";
 import { addToScope } from "./scope.ts";
 import type { Selector } from "./selection/selection.ts";
@@ -273,9 +273,8 @@ export class Tensor<D extends DType = DType> extends TensorMethods<D> implements
 
   /**
    * The elements on another device: a dense copy in the order of the calls, or a view if the tensor is
-   * on that device already. Operations of this tensor's device that wait for a compiler are compiled
-   * first. A copy between a GPU and the CPU blocks this thread until the elements are there; one
-   * between GPUs does not.
+   * on that device already. The program continues meanwhile. A copy between a GPU and the CPU passes
+   * through an array, and operations of the other device wait for it.
    *
    * @param device Such as `"cuda:1"`, `"host"`, or an open `Device`.
    * @param options A stream of that device.
@@ -297,9 +296,13 @@ export class Tensor<D extends DType = DType> extends TensorMethods<D> implements
     const own = storageOf(this as Tensor);
     const context = contextOfDevice(device, "device", action);
     if (context.isSameDevice(this.context)) return this.#view(this, this.dtype);
-    const source = operations.dense(this as Tensor);
+    // Memory that is not copied at once must not be overwritten meanwhile.
+    const source = isNear(context, own)
+      ? operations.dense(this as Tensor)
+      : operations.astype(this as Tensor, this.dtype);
     try {
-      const storage = copiedTo(context, storageOf(source), source.offset, source.size, stream);
+      const { offset, size } = source;
+      const storage = copiedTo(context, storageOf(source), [offset, size], stream);
       const { shape } = this;
       return makeTensor(storage, this.dtype, { shape, strides: denseStrides(shape), offset: 0 });
     } finally {

@@ -58,6 +58,21 @@ assertEquals(await tensor(5).to("host:1").toNested(), 5);
 assertEquals(zeros([0, 3]).to("host:1").shape, [0, 3]);
 assertEquals(asarray(x, other).device, "host:1");
 
+// To another device and back, read with the thread blocked, before and after the first returns.
+using settled = tensor([1, 2, 3]);
+const forth = settled.multiply(3).to("host:1");
+const back = forth.subtract(1).to("host:0").divide(2);
+settled.subtract(5, { out: settled });
+assertEquals([...back.buffer.toArraySync()], [1, 2.5, 4]);
+assertEquals([...forth.buffer.toArraySync()], [3, 6, 9]);
+assertEquals(await settled.multiply(3).to("host:1").toNested(), [-12, -9, -6]);
+using kept = tensor([1, 2], { dtype: "float64" });
+using _waiting = kept.log1p(); // Its kernel is not compiled yet.
+using early = kept.to("host:1");
+kept.subtract(5, { out: kept });
+assertEquals([...early.buffer.toArraySync()], [1, 2]);
+tensor([1]).tanh().to("host:1").dispose(); // Abandoned before it has arrived.
+
 // On the same device it is a view.
 const view = x.to(first);
 assertNotStrictEquals(view, x);

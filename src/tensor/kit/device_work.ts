@@ -20,7 +20,11 @@ import { isCapturing } from "../../stream/running_captures.ts";
 import { type Preparation, WorkOrder } from "../../stream/work_order.ts";
 import { type KernelText, signatureOf, sourceOf } from "./expression/kernel_text.ts";
 import { loopOptions } from "./expression/vector_set.ts";
-import { TensorOperation, type WrittenStorage } from "./operation/operation.ts";
+import {
+  type OperationPreparation,
+  TensorOperation,
+  type WrittenStorage,
+} from "./operation/operation.ts";
 import { type Report, ReportBook } from "./operation/reports.ts";
 import type { TensorStorage } from "./storage.ts";
 
@@ -213,7 +217,7 @@ export class DeviceWork {
   }
 
   /**
-   * Calls `launch` once the kernel is compiled and all earlier operations are launched: at once if
+   * Calls `launch` once the kernel is compiled, or what else the operation needs is there, and all earlier operations are launched: at once if
    * both hold already.
    *
    * @param inputs The memory that it reads.
@@ -221,7 +225,7 @@ export class DeviceWork {
    * @param launch Returns the report of a kernel that checks values.
    */
   enqueue(
-    kernel: GeneratedKernel | undefined,
+    kernel: OperationPreparation | undefined,
     inputs: readonly TensorStorage[],
     outputs: readonly WrittenStorage[],
     launch: () => Report | undefined | void,
@@ -230,7 +234,7 @@ export class DeviceWork {
     if (!this.order.isWaiting && kernel?.isSettled !== false) return operation.start();
     if (isCapturing()) {
       throw new TypeError(
-        `Cannot capture ${kernel?.text.name ?? "an operation"} as its kernel must be compiled ` +
+        `Cannot capture ${kernel?.text?.name ?? "an operation"} as its kernel must be compiled ` +
           "before: run the operation once, and await a result, before the capture",
       );
     }

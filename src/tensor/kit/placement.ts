@@ -6,7 +6,10 @@
 
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
+import type { DeviceBuffer } from "../../memory/device_buffer.ts";
+import type { DType, TypedArrayOf } from "../../memory/dtype.ts";
 import type { Stream } from "../../stream/stream.ts";
+import type { OperationPreparation } from "./operation/operation.ts";
 import { NO_REPORTS } from "./operation/reports.ts";
 import { TensorStorage } from "./storage.ts";
 
@@ -61,43 +64,99 @@ export function placeOf(
   return namedContext();
 }
 
+/** Whether memory can be copied to a device at once: nothing must be awaited or checked before. */
+export function isNear(context: DeviceContext, source: TensorStorage): boolean {
+  return context.library === source.context.library && !source.work.order.isWaiting &&
+    source.reports === NO_REPORTS;
+}
+
+/** A part of memory, in elements. */
+type Range = readonly [start: number, length: number];
+
+/** Elements that pass through an array from one device to another. */
+class Transfer implements OperationPreparation {
+  readonly settled: Promise<void>;
+  isSettled = false;
+  failure: Error | undefined;
+  readonly #source: TensorStorage;
+  readonly #range: Range;
+  readonly #receive: (elements: TypedArrayOf<DType>) => void;
+
+  /** Starts to read memory that nothing overwrites. */
+  constructor(
+    source: TensorStorage,
+    range: Range,
+    receive: (elements: TypedArrayOf<DType>) => void,
+  ) {
+    this.#source = source;
+    this.#range = range;
+    this.#receive = receive;
+    source.hold();
+    const reading = source.read(...range);
+    this.settled = reading.then(
+      (elements) => this.#settle(() => elements),
+      (error) =>
+        this.#settle(() => {
+          throw error;
+        }),
+    );
+  }
+
+  #settle(read: () => TypedArrayOf<DType>): void {
+    if (this.isSettled) return;
+    this.isSettled = true;
+    try {
+      this.#receive(read());
+    } catch (error) {
+      this.failure = error as Error;
+    } finally {
+      this.#source.release();
+    }
+  }
+
+  settleNow(action: string): void {
+    const source = this.#source;
+    if (source.isPending) source.work.order.settleNow(action);
+    this.#settle(() => {
+      if (source.failure !== undefined) throw source.failure;
+      return source.readSync(...this.#range);
+    });
+  }
+}
+
 /**
- * A copy of a range of memory on another device.
- *
- * Between GPUs, and between host devices, the copy is enqueued: streams wait for each other by events,
- * and operations of the source that wait for a compiler are compiled first. A copy between a GPU and
- * the CPU passes through an array.
+ * A copy of a range of memory on another device. The copy is enqueued if the memory is near; streams
+ * wait for each other by events. Otherwise it passes through an array while the program continues, and
+ * operations of the other device wait for it: nothing may overwrite the memory meanwhile.
  *
  * @param requested A stream of the other device; its default stream by default.
  */
 export function copiedTo(
   context: DeviceContext,
   source: TensorStorage,
-  start: number,
-  length: number,
+  range: Range,
   requested: Stream | undefined,
 ): TensorStorage {
-  const action = `copy a tensor to ${context.label}`;
-  source.work.order.settleNow(action);
   const stream = streamFor(context, requested);
-  const { failure, buffer: { dtype } } = source;
+  const { dtype } = source.buffer;
+  const [start, length] = range;
   const target = TensorStorage.allocate(context, dtype, length, stream);
-  const isNear = context.library === source.context.library && source.reports.length === 0;
+  // The memory is new: no operation that waits uses it.
+  const receive = (content: TypedArrayOf<DType> | DeviceBuffer) => {
+    if (!target.freed) target.work.order.aside(() => target.buffer.copyFrom(content, { stream }));
+  };
   try {
-    if (failure !== undefined) throw failure;
-    if (length === 0) return target;
-    if (isNear) source.orderRead(stream);
-    const content = isNear
-      ? source.buffer.view(start, start + length)
-      : source.readSync(start, length);
-    // The memory is new: no operation that waits uses it.
-    target.work.order.aside(() => target.buffer.copyFrom(content, { stream }));
-  } catch (error) {
-    if (source.failure === undefined) {
-      target.buffer.free();
-      throw error;
+    if (!isNear(context, source)) {
+      const transfer = new Transfer(source, range, receive);
+      target.work.enqueue(transfer, [], [{ storage: target, isWhole: true }], () => {});
+    } else if (source.failure !== undefined) target.conclude(source.failure, NO_REPORTS, true);
+    else if (length > 0) {
+      source.orderRead(stream);
+      receive(source.buffer.view(start, start + length));
     }
-    target.conclude(source.failure, NO_REPORTS, true);
+  } catch (error) {
+    target.buffer.free();
+    throw error;
   }
   return target;
 }

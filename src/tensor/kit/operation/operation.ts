@@ -5,8 +5,8 @@
  */
 
 import { logger } from "../../../ffi/logging.ts";
-import type { WaitingOperation } from "../../../stream/work_order.ts";
-import type { DeviceWork, GeneratedKernel } from "../device_work.ts";
+import type { Preparation, WaitingOperation } from "../../../stream/work_order.ts";
+import type { DeviceWork } from "../device_work.ts";
 import { NO_REPORTS, type Report, type Reports, unionOf } from "./reports.ts";
 import type { TensorStorage } from "../storage.ts";
 
@@ -17,9 +17,17 @@ export interface WrittenStorage {
   readonly isWhole: boolean;
 }
 
+/** A condition for an operation: a compiled kernel, or elements from another device. */
+export interface OperationPreparation extends Preparation {
+  /** The reason why the operation cannot run, once that is known. */
+  readonly failure: Error | undefined;
+  /** The kernel. */
+  readonly text?: { readonly name: string };
+}
+
 /** An operation on tensors. */
 export class TensorOperation implements WaitingOperation {
-  readonly preparation: GeneratedKernel | undefined;
+  readonly preparation: OperationPreparation | undefined;
   readonly #work: DeviceWork;
   readonly #inputs: readonly TensorStorage[];
   readonly #outputs: readonly WrittenStorage[];
@@ -32,13 +40,13 @@ export class TensorOperation implements WaitingOperation {
    */
   constructor(
     work: DeviceWork,
-    kernel: GeneratedKernel | undefined,
+    preparation: OperationPreparation | undefined,
     inputs: readonly TensorStorage[],
     outputs: readonly WrittenStorage[],
     launch: () => Report | undefined | void,
   ) {
     this.#work = work;
-    this.preparation = kernel;
+    this.preparation = preparation;
     this.#inputs = inputs;
     this.#outputs = outputs;
     this.#launch = launch;
