@@ -8,7 +8,13 @@ import { requireInteger, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DType, ElementOf } from "../memory/dtype.ts";
 import { applyExpression, copyOf } from "./elementwise_kernel.ts";
-import { commonContext, commonType, requireStored, type TensorOptions } from "./kit/checks.ts";
+import {
+  commonContext,
+  commonType,
+  requireStored,
+  requireTensors,
+  type TensorOptions,
+} from "./kit/checks.ts";
 import { newTensor } from "./kit/kernel_call.ts";
 import {
   arange,
@@ -65,17 +71,6 @@ function rangeOf(x: Tensor, axis: number, start: number, stop?: number): Tensor 
   return x.slice([...new Array<object>(axis).fill({}), range]);
 }
 
-function requireList(tensors: unknown, action: string): readonly Tensor[] {
-  if (!Array.isArray(tensors) || tensors.length === 0) {
-    throw new TypeError(
-      `Cannot ${action} as tensors must be an array of at least one tensor: it is ${
-        describeValue(tensors)
-      }`,
-    );
-  }
-  return tensors.map((it, index) => requireStored(it, `tensors[${index}]`, action));
-}
-
 function requireEqualShapes(list: readonly Tensor[], action: string, except?: number): void {
   const [first] = list;
   const other = list.find(({ shape }) =>
@@ -114,7 +109,7 @@ export function concat<const T extends readonly AnyTensor[]>(
   tensors: T,
   options: TensorOptions & { readonly axis?: number | null } = {},
 ): Tensor<CommonType<T>> {
-  const list = requireList(tensors, "concat");
+  const list = requireTensors(tensors, "tensors", "concat", 1);
   const { axis = 0, ...rest } = requireOptions(options, ["axis", "stream"], "concat");
   if (axis !== null) {
     return joined("concat", list, { ...rest, axis }) as Tensor & Tensor<CommonType<T>>;
@@ -168,7 +163,7 @@ export function stack<const T extends readonly AnyTensor[]>(
   tensors: T,
   options: AxisOptions = {},
 ): Tensor<CommonType<T>> {
-  const list = requireList(tensors, "stack");
+  const list = requireTensors(tensors, "tensors", "stack", 1);
   requireEqualShapes(list, "stack");
   const { axis: requested = 0 } = requireOptions(options, ["axis", "stream"], "stack");
   const axis = requireAxis(requested, list[0]!.rank + 1, "stack");

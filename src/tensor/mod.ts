@@ -94,7 +94,18 @@ export { loadNpy, NPY_DESCRS, type NpyArray, readNpy, saveNpy, writeNpy } from "
 export { loadNpz, saveNpz } from "./files/npz.ts";
 export { loadSafetensors, saveSafetensors } from "./files/safetensors.ts";
 export { inChunks } from "./chunks.ts";
-export { normal, type RandomOptions, setSeed, uniform } from "./random.ts";
+export {
+  choice,
+  type ChoiceOptions,
+  dropout,
+  normal,
+  permutation,
+  randint,
+  type RandomOptions,
+  type SampleOptions,
+  setSeed,
+  uniform,
+} from "./random.ts";
 export { TensorFileError } from "./files/tensor_file.ts";
 export {
   type AnyTensor,
@@ -159,6 +170,7 @@ export {
   type SortOptions,
   topk,
 } from "./sorting.ts";
+export { percentile, quantile, type QuantileOptions } from "./statistics/quantile.ts";
 export {
   unique,
   type UniqueAll,
@@ -170,6 +182,8 @@ export {
   uniqueValues,
 } from "./statistics/unique.ts";
 export { matmulBatch } from "./matmul/batch.ts";
+export { einsum } from "./linear_algebra/einsum.ts";
+export { norm, type NormOptions } from "./linear_algebra/norm.ts";
 export { outer, tensordot, type TensordotOptions, vecdot } from "./contraction.ts";
 export { explainMatmul, matmul, type MatmulOptions } from "./matmul/matmul.ts";
 export { type NarrowPrecision, type PrecisionMode, setPrecision } from "./kit/precision.ts";

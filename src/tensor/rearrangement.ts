@@ -8,7 +8,7 @@
 import { requireInteger, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DType } from "../memory/dtype.ts";
-import { requireStored } from "./kit/checks.ts";
+import { requireStored, requireTensors } from "./kit/checks.ts";
 import {
   broadcastShapes,
   requireAxis,
@@ -39,15 +39,6 @@ export function broadcastTo<D extends DType>(x: Tensor<D>, shape: Shape): Tensor
   return requireStored(x, "x", "broadcast a tensor").broadcastTo(shape) as Tensor as Tensor<D>;
 }
 
-function requireTensors(tensors: unknown, action: string): readonly Tensor[] {
-  if (!Array.isArray(tensors)) {
-    throw new TypeError(
-      `Cannot ${action} as tensors must be an array: it is ${describeValue(tensors)}`,
-    );
-  }
-  return tensors.map((it, index) => requireStored(it, `tensors[${index}]`, action));
-}
-
 /**
  * A view of each tensor.
  * @category Tensors
@@ -72,16 +63,15 @@ export type ViewsOf<T extends readonly Tensor<DType>[]> = { -readonly [K in keyo
  * ```
  * @category Joining and splitting
  */
-export function broadcastArrays<const T extends readonly Tensor<DType>[]>(
-  tensors: T,
-): ViewsOf<T> {
+export function broadcastArrays<const T extends readonly Tensor<DType>[]>(tensors: T): ViewsOf<T>;
+export function broadcastArrays(tensors: readonly Tensor[]): Tensor[] {
   const action = "broadcast tensors";
-  const list = requireTensors(tensors, action);
-  if (list.length === 0) return [] as unknown as ViewsOf<T>;
+  const list = requireTensors(tensors, "tensors", action);
+  if (list.length === 0) return [];
   const [first, ...others] = list.map(({ shape }) => shape);
   const shape = broadcastShapes(action, first!, ...others);
   using scope = new TensorScope();
-  return scope.keep(list.map((it) => it.broadcastTo(shape))) as unknown as ViewsOf<T>;
+  return scope.keep(list.map((it) => it.broadcastTo(shape)));
 }
 
 /**
@@ -339,8 +329,9 @@ export interface MeshgridOptions {
  */
 export function meshgrid<const T extends readonly Tensor<DType>[]>(
   axes: T,
-  options: MeshgridOptions = {},
-): ViewsOf<T> {
+  options?: MeshgridOptions,
+): ViewsOf<T>;
+export function meshgrid(axes: readonly Tensor[], options: MeshgridOptions = {}): Tensor[] {
   const action = "make a grid";
   const { indexing = "xy" } = requireOptions(options, ["indexing"], action);
   if (indexing !== "xy" && indexing !== "ij") {
@@ -348,13 +339,11 @@ export function meshgrid<const T extends readonly Tensor<DType>[]>(
       `Cannot ${action} as options.indexing must be "xy" or "ij": it is ${describeValue(indexing)}`,
     );
   }
-  const list = requireTensors(axes, action);
+  const list = requireTensors(axes, "axes", action);
   const wrong = list.findIndex(({ rank }) => rank !== 1);
   if (wrong >= 0) {
     throw new RangeError(
-      `Cannot ${action} as tensors must have 1 dimension: tensors[${wrong}] has ${
-        list[wrong]!.rank
-      }`,
+      `Cannot ${action} as axes must have 1 dimension: axes[${wrong}] has ${list[wrong]!.rank}`,
     );
   }
   using scope = new TensorScope();
@@ -363,8 +352,8 @@ export function meshgrid<const T extends readonly Tensor<DType>[]>(
     const extents = list.map((_, other) => other === axis ? it.size : 1);
     return it.reshape(extents).broadcastTo(shape);
   });
-  if (indexing === "ij" || list.length < 2) return scope.keep(grids) as unknown as ViewsOf<T>;
+  if (indexing === "ij" || list.length < 2) return scope.keep(grids);
   const order = [...list.keys()];
   order.splice(0, 2, 1, 0);
-  return scope.keep(grids.map((grid) => grid.permute(order))) as unknown as ViewsOf<T>;
+  return scope.keep(grids.map((grid) => grid.permute(order)));
 }

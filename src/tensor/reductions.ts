@@ -116,7 +116,7 @@ function requireElements(
 }
 
 /** Reduces a tensor, or ends the expression that `fuse()` builds. */
-function reduce(reduction: Reduction, x: Tensor, options: ReduceOptions): Tensor {
+export function reduce(reduction: Reduction, x: Tensor, options: ReduceOptions): Tensor {
   requireTensor(x, "x", reduction.action);
   requireOptions(options, ["axis", "keepDims", "stream"], reduction.action);
   const traced = tracedOf(x);
@@ -127,7 +127,8 @@ function reduce(reduction: Reduction, x: Tensor, options: ReduceOptions): Tensor
 
 const NUMERIC = "numbers, not 8-bit floats";
 
-function requireNumbers(x: Tensor, action: string): void {
+/** Refuses element types without arithmetic. */
+export function requireNumbers(x: Tensor, action: string): void {
   if (!requireTensor(x, "x", action).dtype.startsWith("float8")) return;
   throw new TypeError(`Cannot ${action} as x must be ${NUMERIC}: it is ${x.dtype}. Cast it first`);
 }
@@ -281,7 +282,8 @@ export function mean<D extends DType>(
  */
 export type MeanResult<D extends DType> = FloatResult<D> extends D ? D : "float64";
 
-const meanResult = (dtype: DType): DType => floatResult(dtype) === dtype ? dtype : "float64";
+/** The element type of the mean of elements of a type. */
+export const meanResult = (dtype: DType): DType => floatResult(dtype) === dtype ? dtype : "float64";
 
 /**
  * Options of {@linkcode variance} and {@linkcode std}.

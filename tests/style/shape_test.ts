@@ -6,6 +6,7 @@ import { filesBelow, textOf } from "./repository.ts";
 
 const MAX_PARAMETERS = 6;
 const MAX_ASSERTIONS = 3;
+const MAX_DOUBLE_ASSERTIONS = 5;
 
 /** The only kernel header that names instruction sets. */
 const VECTORS = "csrc/kernels/tensor/vectors.cuh";
@@ -30,7 +31,10 @@ const FUNCTIONS = [
   "TSMethodSignature",
 ].join();
 
-/** Finds functions with too many parameters, and `as never`, in the syntax tree of `deno lint`. */
+/**
+ * Finds functions with too many parameters, `as never`, and `as unknown as`, in the syntax tree of
+ * `deno lint`.
+ */
 const SHAPE: Deno.lint.Plugin = {
   name: "shape",
   rules: {
@@ -50,11 +54,23 @@ const SHAPE: Deno.lint.Plugin = {
         },
       }),
     },
+    "double-assertions": {
+      create: (context) => ({
+        "TSAsExpression > TSAsExpression"(node: Deno.lint.TSAsExpression) {
+          if (node.typeAnnotation.type !== "TSUnknownKeyword") return;
+          context.report({ node, message: "as unknown as" });
+        },
+      }),
+    },
   },
 };
 
 /** Findings of one rule, as `file:line: message`. */
-function shapeProblems(rule: "parameters" | "assertions", file: string, text: string): string[] {
+function shapeProblems(
+  rule: "parameters" | "assertions" | "double-assertions",
+  file: string,
+  text: string,
+): string[] {
   return Deno.lint.runPlugin(SHAPE, file, text)
     .filter(({ id }) => id === `shape/${rule}`)
     .map(({ message, range }) =>
@@ -64,7 +80,7 @@ function shapeProblems(rule: "parameters" | "assertions", file: string, text: st
 
 const MANY = "a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1";
 
-Deno.test("shapeProblems() finds functions with too many parameters and `as never`", () => {
+Deno.test("shapeProblems() finds functions with too many parameters and assertions of any type", () => {
   const functions = [
     `function f(${MANY}) {}`,
     `export function f(${MANY}): void;\nexport function f() {}`,
@@ -83,6 +99,8 @@ Deno.test("shapeProblems() finds functions with too many parameters and `as neve
   }
   const assertion = "\nconst x = f(y as never), z = w as number; // as never";
   assertEquals(shapeProblems("assertions", "a.ts", assertion), ["a.ts:2: as never"]);
+  const double = "\nconst x = y as unknown as number, z = w as unknown; // as unknown as";
+  assertEquals(shapeProblems("double-assertions", "a.ts", double), ["a.ts:2: as unknown as"]);
 });
 
 Deno.test(`No function of tensors has more than ${MAX_PARAMETERS} parameters`, () => {
@@ -90,12 +108,19 @@ Deno.test(`No function of tensors has more than ${MAX_PARAMETERS} parameters`, (
   assertEquals(found, []);
 });
 
-Deno.test(`src/tensor has at most ${MAX_ASSERTIONS} assertions \`as never\``, () => {
-  const found = tensorModules()
-    .filter((file) => file.startsWith("src/tensor/"))
-    .flatMap((file) => shapeProblems("assertions", file, textOf(file)));
-  assertEquals(found.slice(MAX_ASSERTIONS), [], found.join("; "));
-});
+for (
+  const [rule, text, most] of [
+    ["assertions", "as never", MAX_ASSERTIONS],
+    ["double-assertions", "as unknown as", MAX_DOUBLE_ASSERTIONS],
+  ] as const
+) {
+  Deno.test(`src/tensor has at most ${most} assertions \`${text}\``, () => {
+    const found = tensorModules()
+      .filter((file) => file.startsWith("src/tensor/"))
+      .flatMap((file) => shapeProblems(rule, file, textOf(file)));
+    assertEquals(found.slice(most), [], found.join("; "));
+  });
+}
 
 /** Predefined macros, built-in functions, intrinsics and symbols of processors, and their types. */
 const INSTRUCTION_SETS =

@@ -141,6 +141,17 @@ const CALLS: Readonly<Record<string, readonly Call[] | null>> = {
   tensor: [() => tensor([[1, 2], [3, 4]], place)],
   normal: [() => normal([9], place)],
   uniform: [() => module.uniform([9], place)],
+  randint: [() => module.randint(0, 5, [9], place)],
+  permutation: [
+    () => module.permutation(40, place),
+    ({ turned }) => module.permutation(turned, { axis: 1 }),
+  ],
+  choice: [
+    () => module.choice(40, [2, 3], { ...place, replace: false }),
+    ({ turned }) => module.choice(turned, [3]),
+    ({ turned }) => module.choice(turned, [3], { probabilities: [1, 2, 3, 4, 5, 6] }),
+  ],
+  dropout: [({ turned }) => module.dropout(turned)],
   concat: [
     ({ matrix, turned }) => module.concat([matrix, turned], { axis: 1 }),
     ({ matrix, none }) => module.concat([matrix, none], { axis: null }),
@@ -196,6 +207,20 @@ const CALLS: Readonly<Record<string, readonly Call[] | null>> = {
     ({ matrix, turned }) => module.tensordot(matrix, turned, { axes: [[0], [1]] }),
     ({ cube }) => module.tensordot(cube, cube, { axes: 3 }),
   ],
+  einsum: [
+    ({ matrix, turned, cube }) => module.einsum("ij,jk,abc->ikc", [matrix, turned, cube]),
+    ({ matrix }) => module.einsum("ii->i", [matrix]),
+    ({ matrix, integers }) => module.einsum("ij,i->j", [matrix, integers]),
+  ],
+  norm: [
+    ...[1, 2, 3, 0, Infinity].map((ord): Call => ({ cube }) => module.norm(cube, { ord, axis: 1 })),
+    ({ integers }) => module.norm(integers, { ord: -1, keepDims: true }),
+  ],
+  quantile: [
+    ({ cube }) => module.quantile(cube, [0, 0.3], { axis: [0, 2], keepDims: true }),
+    ({ turned }) => module.quantile(turned, 1, { method: "lower" }),
+  ],
+  percentile: [({ integers }) => module.percentile(integers, 30)],
   vecdot: [({ matrix, turned }) => module.vecdot(matrix, turned, { axis: -2 })],
   take: [
     ({ turned, places }) => module.take(turned, places),

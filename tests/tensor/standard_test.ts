@@ -79,7 +79,7 @@ Deno.test("broadcastArrays() and meshgrid() give one view for each tensor", asyn
     );
   assertEquals(await read("xy"), [[[10, 20, 30], [10, 20, 30]], [[5, 5, 5], [6, 6, 6]]]);
   assertEquals(await read("ij"), [[[10, 10], [20, 20], [30, 30]], [[5, 6], [5, 6], [5, 6]]]);
-  assertThrows(() => meshgrid([x]), RangeError, "tensors[0] has 2");
+  assertThrows(() => meshgrid([x]), RangeError, "axes[0] has 2");
   assertThrows(() => meshgrid([y], { indexing: "yx" as never }), TypeError, '"yx"');
 });
 

@@ -91,6 +91,14 @@ __device__ __forceinline__ double uniform_at(i64 position, u64 seed, u64 stream,
   return fma(one_and(words.x, words.y) - 1, width, low);
 }
 
+// In [low, low + count), by the high half of a product with 64 random bits: of count numbers, some
+// are likelier by 2^-64. A count of 0 stands for 2^64.
+__device__ __forceinline__ i64 integer_at(i64 position, u64 seed, u64 stream, i64 low, u64 count) {
+  const Words words = words_of(position, seed, stream);
+  const u64 bits = static_cast<u64>(words.y) << 32 | words.x;
+  return static_cast<i64>(static_cast<u64>(low) + (count == 0 ? bits : __umul64hi(bits, count)));
+}
+
 // Box and Muller's method; the cosine of an angle is the sine of its complement.
 __device__ __forceinline__ double normal_at(i64 position, u64 seed, u64 stream, double mean,
                                             double deviation) {

@@ -48,6 +48,22 @@ export function requireStored(value: unknown, name: string, action: string): Ten
   return tensor;
 }
 
+/** Refuses values that are no array of so many tensors with memory. */
+export function requireTensors(
+  value: unknown,
+  name: string,
+  action: string,
+  least = 0,
+): readonly Tensor[] {
+  if (!Array.isArray(value) || value.length < least) {
+    const allowed = least === 0 ? "an array" : "an array of at least one tensor";
+    throw new TypeError(
+      `Cannot ${action} as ${name} must be ${allowed}: it is ${describeValue(value)}`,
+    );
+  }
+  return value.map((it, index) => requireStored(it, `${name}[${index}]`, action));
+}
+
 /** Refuses a tensor of another element type than the allowed ones. */
 export function requireDType(
   value: unknown,

@@ -167,6 +167,12 @@ function* normalisations(stage: Stage) {
   }
 }
 
+function* norms(stage: Stage) {
+  for (const dtype of WIDE) {
+    for (const axis of [0, 1]) yield t.norm(stage.zeros(dtype, MATRIX), { axis });
+  }
+}
+
 function* sorts(stage: Stage) {
   for (const dtype of ["float32", "float16", "int64", "uint8"] as const) {
     for (const shape of [[24, 40], [3, 5000], [100_000]]) {
@@ -215,9 +221,12 @@ function* manipulations(stage: Stage) {
 }
 
 function* randoms(stage: Stage) {
+  const { device } = stage;
+  for (const dtype of ["int8", "int64"] as const) yield t.randint(0, 9, [100], { dtype, device });
   for (const dtype of WIDE) {
     yield t.uniform([100], { dtype, device: stage.device, low: 1, high: 5 });
     yield t.normal([100], { dtype, device: stage.device, mean: 1, deviation: 2 });
+    yield t.dropout(stage.zeros(dtype, MATRIX));
   }
 }
 
@@ -466,6 +475,9 @@ export const CALLS: Readonly<Record<string, Calls>> = {
   take: indexing,
   concat: manipulations,
   uniform: randoms,
+  randint: randoms,
+  dropout: randoms,
+  norm: norms,
   matmul: products,
   attention: attentions,
   attentionVariableLength: packedAttentions,
@@ -521,6 +533,11 @@ export const WITHOUT_KERNELS: Readonly<Record<string, string>> = {
       .map((name) => [name, "another name"]),
   ),
   outer: "multiply()",
+  einsum: "matmul()",
+  quantile: "sort()",
+  percentile: "sort()",
+  permutation: "argsort()",
+  choice: "take()",
   tensordot: "matmul()",
   vecdot: "matmul()",
   explainAttention: "it plans",
