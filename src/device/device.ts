@@ -16,9 +16,10 @@ import {
   synchronizeDevice,
   synchronizeDeviceSync,
 } from "../ffi/native_device.ts";
-import { DeviceContext, labelOf, whileHeld } from "../hardware/device_context.ts";
+import { DeviceContext, labelOf, requireOnDevice, whileHeld } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import { usableMemory } from "../hardware/memory_reserve.ts";
+import { type DeviceTelemetry, deviceTelemetry } from "../hardware/telemetry.ts";
 import { fill } from "../kernels/elementwise.ts";
 import { Kernel } from "../launch/kernel.ts";
 import type { LaunchPlan } from "../launch/launch_plan.ts";
@@ -216,6 +217,23 @@ export class Device implements Disposable {
   memoryInfo(): MemoryManagerStatistics["memory"] {
     const { library, ordinal } = this.#use();
     return usableMemory(deviceMemory(library, ordinal));
+  }
+
+  /**
+   * Load, memory, temperature, power and clocks: of a GPU by NVML, on a host device of the system.
+   * A value that is not reported is undefined, and `unavailable` has the reason. Takes milliseconds.
+   *
+   * @example
+   * ```ts
+   * import { openDevice } from "@gridstride/cuda";
+   *
+   * using device = openDevice();
+   * const { temperature, unavailable } = device.telemetry();
+   * console.log(temperature === undefined ? unavailable.temperature : `${temperature} °C`);
+   * ```
+   */
+  telemetry(): DeviceTelemetry {
+    return deviceTelemetry(this.#use());
   }
 
   /**
@@ -677,17 +695,4 @@ function filled<D extends DType>(
     giveBackAfterFailure(buffer);
     throw error;
   }
-}
-
-/** @throws {TypeError} If an object belongs to another device than the context. */
-function requireOnDevice(
-  context: DeviceContext,
-  owner: { readonly context: DeviceContext },
-  name: string,
-  action: string,
-): void {
-  if (context.isSameDevice(owner.context)) return;
-  throw new TypeError(
-    `Cannot ${action} as ${name} must be of ${context.label}: it is of ${owner.context.label}`,
-  );
 }
