@@ -10,7 +10,7 @@ Deno.test("`top --once` prints each device with a bar of its load and its memory
   assertEquals(code, 0);
   assertStringIncludes(stdout, `${device.label}  ${device.info.name}\n  load    `);
   assertMatch(stdout, /^ {2}load {4}(?:[█░]{20} +\d+ %|–)$/m);
-  assertMatch(stdout, /^ {2}memory {2}[█░]{20} +\d+ % {3}\d\S* GiB of /m);
+  assertMatch(stdout, /^ {2}memory {2}[█░]{20} +\d+ % {3}\d\S* [MG]iB of /m);
   assert(!stdout.includes("\x1b"), stdout);
 });
 
