@@ -31,7 +31,7 @@
 
 #include "gridstride_status.h"
 
-#define GS_ABI_VERSION 7
+#define GS_ABI_VERSION 8
 
 #if defined(__GNUC__) || defined(__clang__)
 #define GS_API __attribute__((visibility("default")))
@@ -149,6 +149,14 @@ GS_API int32_t gs_device_capacity(int32_t device, double* result);
 /* Memory as reported by NVML, the management library: result[0] free, [1] total bytes. Creates no
  * context. GS_ERROR_UNSUPPORTED without NVML, GS_ERROR_SYSTEM for other failures of NVML. */
 GS_API int32_t gs_device_observe(int32_t device, double* result);
+
+/* What NVML reports of a device, without a context: GS_TELEMETRY_FIELDS values, then NVML's code
+ * (nvmlReturn_t) for each: 0 for a value, 12 without NVML. In this order: percent of the time in
+ * which kernels ran, and in which memory was accessed; used and total bytes; degrees Celsius;
+ * milliwatts and their limit; MHz of the multiprocessors and of the memory; bits of
+ * nvmlClocksEventReasons. */
+#define GS_TELEMETRY_FIELDS 10
+GS_API int32_t gs_device_telemetry(int32_t device, double* fields);
 
 /* Creates the device's context. */
 GS_API int32_t gs_device_open(int32_t device);

@@ -1,6 +1,8 @@
 /**
  * `deno task bench`: runs the benchmarks and prints the time of a call and how it compares. Arguments are
  * files, such as `bench/launch_bench.ts`, and `--filter` with a regular expression of groups and titles.
+ * `--save FILE` writes the figures, and `--compare FILE` compares with those of an earlier run: the exit
+ * status is 1 if anything is slower beyond noise.
  *
  * @module
  */
@@ -19,11 +21,18 @@ import {
   measureFirstLaunches,
   measureFirstOwnTime,
 } from "./first_calls.ts";
-import { formatComparison, formatDuration, formatRates } from "./formats.ts";
+import { formatComparison, formatDuration, formatNumber, formatRates } from "./formats.ts";
 import { formatReached, type GoalOutcome } from "./goals.ts";
 import type { MeasuredDevice } from "./gpu_report.ts";
 import { checkFigures, figuresOf, goalsOf } from "./measurement.ts";
 import { PEER_NAMES, Peers } from "./peer_process.ts";
+import {
+  type ComparedWork,
+  compareRuns,
+  readSavedFigures,
+  type RunComparison,
+  type SavedFigures,
+} from "./regressions.ts";
 import { measureFirstTensor } from "./tensor_goals.ts";
 import { measureTunedChoices, tuningGoals } from "./tuned_choices.ts";
 import { measureTypeChecks } from "./type_checks.ts";
@@ -67,8 +76,43 @@ function describeGoals(subject: string, goals: readonly GoalOutcome[]): string {
   return `\n${subject}\n${table}`;
 }
 
-const { filter, _: files } = parseArgs(Deno.args, { string: ["filter"] });
+function describeComparison({ works, missing, added }: RunComparison, isWhole: boolean): string {
+  const changed = works.filter(({ verdict }) => verdict !== "same")
+    .toSorted((a, b) => b.change - a.change);
+  const table = textTable(
+    ["", "before", "now", "change", "noise", ""],
+    changed.map(({ name, before, now, change, noise, verdict }) => [
+      name,
+      formatDuration(before),
+      formatDuration(now),
+      `${formatNumber(change)} ×`,
+      `${formatNumber(noise)} ×`,
+      verdict,
+    ]),
+    "<>>>>",
+  );
+  const count = (verdict: ComparedWork["verdict"]) =>
+    works.filter((work) => work.verdict === verdict).length;
+  return [
+    `\n${count("slower")} slower, ${count("faster")} faster, ${
+      count("same")
+    } unchanged within noise`,
+    ...(changed.length === 0 ? [] : [table]),
+    // A part of the benchmarks leaves the others out.
+    ...(isWhole ? missing : []).map((name) => `Not measured any more: ${name}`),
+    ...added.map((name) => `Not measured before: ${name}`),
+  ].join("\n");
+}
+
+const { filter, save, compare, _: files } = parseArgs(Deno.args, {
+  string: ["filter", "save", "compare"],
+});
+const isWhole = filter === undefined && files.length === 0;
 const device = defaultDevice();
+// Read first: a wrong file is no reason to measure for an hour.
+const earlier = compare === undefined
+  ? undefined
+  : readSavedFigures(Deno.readTextFileSync(compare), compare, device);
 const { kind } = device;
 const missing: string[] = [];
 const pass: AreaBench[] = [];
@@ -88,7 +132,7 @@ const python = findProgram("python3", (name) => Deno.env.get(name));
   }
 }
 const first: Figure[] = [];
-if (Deno.args.length === 0) {
+if (isWhole) {
   first.push(...await measureFirstLaunches(PROCESSES));
   first.push(...await measureFirstOwnTime(PROCESSES));
   first.push(...await measureFirstAllocations(PROCESSES));
@@ -100,8 +144,8 @@ if (Deno.args.length === 0) {
 const described: MeasuredDevice = { ...device, kind };
 const { figures, impossible } = checkFigures([...figuresOf([pass], []), ...first], described);
 for (const group of groupFigures(figures)) console.log(describeGroup(group));
-const stream = Deno.args.length === 0 ? await measureAnalysisStream() : null;
-const tuned = Deno.args.length === 0 ? await measureTunedChoices() : [];
+const stream = isWhole ? await measureAnalysisStream() : null;
+const tuned = isWhole ? await measureTunedChoices() : [];
 const goals = {
   ...goalsOf(figures, kind),
   "Tuned launch parameters": tuningGoals(tuned),
@@ -116,4 +160,11 @@ console.log(
   "\nper call: the median of the samples; goals are compared with the fastest, of the pool with the " +
     "median. against baseline: bandwidth or operations in percent, or time.",
 );
-if (impossible.length > 0) Deno.exit(1);
+if (save !== undefined) {
+  const saved: SavedFigures = { device: described, date: new Date().toISOString(), figures };
+  Deno.writeTextFileSync(save, `${JSON.stringify(saved, null, 2)}\n`);
+}
+const comparison = earlier === undefined ? undefined : compareRuns(earlier, figures);
+if (comparison !== undefined) console.log(describeComparison(comparison, isWhole));
+const isSlower = comparison?.works.some(({ verdict }) => verdict === "slower") === true;
+if (impossible.length > 0 || isSlower) Deno.exit(1);

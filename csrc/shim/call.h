@@ -94,6 +94,12 @@
   CALL(nvmlInit_v2)                                   \
   CALL(nvmlDeviceGetHandleByUUID)                     \
   CALL(nvmlDeviceGetMemoryInfo)                       \
+  CALL(nvmlDeviceGetUtilizationRates)                 \
+  CALL(nvmlDeviceGetTemperature)                      \
+  CALL(nvmlDeviceGetPowerUsage)                       \
+  CALL(nvmlDeviceGetEnforcedPowerLimit)               \
+  CALL(nvmlDeviceGetClockInfo)                        \
+  CALL(nvmlDeviceGetCurrentClocksEventReasons)        \
   CALL(nvrtcVersion)                                  \
   CALL(nvrtcGetNumSupportedArchs)                     \
   CALL(nvrtcGetSupportedArchs)                        \

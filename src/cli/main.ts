@@ -15,11 +15,13 @@ import { MEMORY } from "./memory.ts";
 import { OCCUPANCY } from "./occupancy.ts";
 import { ROOFLINE } from "./roofline.ts";
 import { RUN } from "./run.ts";
+import { TOP } from "./top.ts";
 import { TUNE } from "./tune.ts";
 
 const COMMANDS: readonly (Command | CommandGroup)[] = [
   DEVICES,
   DOCTOR,
+  TOP,
   VALIDATE,
   RUN,
   COMPILE,

@@ -6,7 +6,7 @@
 
 import { requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { giveBackAfterFailure } from "../ffi/give_back.ts";
-import type { DeviceContext } from "../hardware/device_context.ts";
+import { type DeviceContext, requireOnDevice } from "../hardware/device_context.ts";
 import { fill } from "../kernels/elementwise.ts";
 import type { PlacementOptions, StreamChoice } from "../memory/buffer_options.ts";
 import { bufferFromPool, bufferFromPoolAsync, type DeviceBuffer } from "../memory/device_buffer.ts";
@@ -101,17 +101,4 @@ export async function allocateBufferAsync<D extends DType>(
     ? await bufferFromPoolAsync(poolOf(context), context, dtype, length, options)
     : await pool.allocateAsync(dtype, length, placementOf(options));
   return filled(buffer, value, options);
-}
-
-/** @throws {TypeError} If an object belongs to another device than the context. */
-export function requireOnDevice(
-  context: DeviceContext,
-  owner: { readonly context: DeviceContext },
-  name: string,
-  action: string,
-): void {
-  if (context.isSameDevice(owner.context)) return;
-  throw new TypeError(
-    `Cannot ${action} as ${name} must be of ${context.label}: it is of ${owner.context.label}`,
-  );
 }

@@ -16,9 +16,10 @@ import {
   synchronizeDevice,
   synchronizeDeviceSync,
 } from "../ffi/native_device.ts";
-import { DeviceContext, labelOf, whileHeld } from "../hardware/device_context.ts";
+import { DeviceContext, labelOf, requireOnDevice, whileHeld } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import { usableMemory } from "../hardware/memory_reserve.ts";
+import { type DeviceTelemetry, deviceTelemetry } from "../hardware/telemetry.ts";
 import { Kernel } from "../launch/kernel.ts";
 import type { LaunchPlan } from "../launch/launch_plan.ts";
 import { planLaunch } from "../launch/launch_planner.ts";
@@ -72,7 +73,6 @@ import {
   allocateBuffer,
   allocateBufferAsync,
   type AllocateOptions,
-  requireOnDevice,
 } from "./allocation.ts";
 import { DeviceKernels } from "./device_kernels.ts";
 
@@ -227,6 +227,23 @@ export class Device implements Disposable {
   memoryInfo(): MemoryManagerStatistics["memory"] {
     const { library, ordinal } = this.#use();
     return usableMemory(deviceMemory(library, ordinal));
+  }
+
+  /**
+   * Load, memory, temperature, power and clocks: of a GPU by NVML, on a host device of the system.
+   * A value that is not reported is undefined, and `unavailable` has the reason. Takes milliseconds.
+   *
+   * @example
+   * ```ts
+   * import { openDevice } from "@gridstride/cuda";
+   *
+   * using device = openDevice();
+   * const { temperature, unavailable } = device.telemetry();
+   * console.log(temperature === undefined ? unavailable.temperature : `${temperature} °C`);
+   * ```
+   */
+  telemetry(): DeviceTelemetry {
+    return deviceTelemetry(this.#use());
   }
 
   /**

@@ -37,6 +37,7 @@ export const DECLARATIONS = {
   gs_device_uuid: "int32_t device, char* text, int32_t capacity",
   gs_device_capacity: "int32_t device, double* result",
   gs_device_observe: "int32_t device, double* result",
+  gs_device_telemetry: "int32_t device, double* fields",
   gs_device_open: "int32_t device",
   gs_device_memory: "int32_t device, double* result",
   gs_device_synchronize: "int32_t device",

@@ -97,6 +97,20 @@ export function observedFreeMemory(library: NativeLibrary, device: number): numb
   return library.result[0]!;
 }
 
+/** `GS_TELEMETRY_FIELDS`. */
+const TELEMETRY_FIELDS = 10;
+
+/** The fields of `gs_device_telemetry`: values, then NVML's code for each. */
+export function deviceTelemetryFields(
+  library: NativeLibrary,
+  device: number,
+): Float64Array<ArrayBuffer> {
+  const fields = new Float64Array(2 * TELEMETRY_FIELDS);
+  const context = { action: "read the device's telemetry", device };
+  call(library, "gs_device_telemetry", context, device, fields);
+  return fields;
+}
+
 export function openDeviceContextNative(library: NativeLibrary, device: number): void {
   const context = { action: `open device ${library.kind}:${device}`, device };
   call(library, "gs_device_open", context, device);

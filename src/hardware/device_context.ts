@@ -111,6 +111,19 @@ export function labelOf(owner: DeviceContext | { readonly context: DeviceContext
   return info.fake ? `${label} (fake)` : label;
 }
 
+/** @throws {TypeError} If an object belongs to another device than the context. */
+export function requireOnDevice(
+  context: DeviceContext,
+  owner: { readonly context: DeviceContext },
+  name: string,
+  action: string,
+): void {
+  if (context.isSameDevice(owner.context)) return;
+  throw new TypeError(
+    `Cannot ${action} as ${name} must be of ${context.label}: it is of ${owner.context.label}`,
+  );
+}
+
 /** Holds a context until a promise has settled. */
 export async function whileHeld<Result>(
   context: DeviceContext,

@@ -324,7 +324,9 @@ export function full<D extends DType = "float32">(
   const { buffer, stream, context, work } = storage;
   const out = buffer as DeviceBuffer as DeviceBuffer<D>;
   const written = [{ storage, isWhole: true }];
-  work.enqueue(undefined, [], written, () => fill(context, out, value, { stream }));
+  const launch = () => fill(context, out, value, { stream });
+  const logged = work.log?.timed("full", [result], stream, launch);
+  work.enqueue(undefined, [], written, logged ?? launch);
   return result;
 }
 

@@ -51,14 +51,11 @@ const NOT_MADE: Readonly<Record<string, string>> = {
   cuFuncIsLoaded: "only in the native tests",
   cudaStreamIsCapturing: "only where the end of a capture has failed already",
   cudaMemcpy2DAsync: "only the C ABI copies rectangles: tests/native/shim",
-  nvmlInit_v2: "only where there is NVML",
-  nvmlDeviceGetHandleByUUID: "only where there is NVML",
-  nvmlDeviceGetMemoryInfo: "only where there is NVML",
   cuKernelGetName: "modules of sources know the names of their kernels: tests/native/shim",
 };
 
-/** Calls of NVRTC and cuBLASLt, which are optional. */
-const isOptional = (call: string) => /^(nvrtc|cublasLt)/.test(call);
+/** Calls of NVRTC, cuBLASLt and NVML, which are optional. */
+const isOptional = (call: string) => /^(nvrtc|cublasLt|nvml)/.test(call);
 
 /**
  * A wait or a small download creates an event, and a timing several. An event that cannot be

@@ -151,6 +151,15 @@ export const virtualBytes: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 1, arbitrary: count },
 );
 
+/** Where `gs_device_telemetry` writes its fields: seldom nowhere. */
+export const telemetry: fc.Arbitrary<unknown> = fc.oneof(
+  {
+    weight: 12,
+    arbitrary: fc.constant(new Deferred<AbiStage>("<fields>", () => new Float64Array(20))),
+  },
+  { weight: 1, arbitrary: fc.constant(null) },
+);
+
 /** Where a function writes numbers: seldom nowhere. */
 export const result: fc.Arbitrary<unknown> = fc.oneof(
   {

@@ -118,7 +118,7 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   ...withoutArguments(
     "Device",
     "info label stream disposed",
-    "memoryInfo done doneSync [Symbol.dispose] printToStderr",
+    "memoryInfo telemetry done doneSync [Symbol.dispose] printToStderr",
   ),
   ...withoutArguments("DeviceKernels", "names", ""),
   ...withoutArguments("DeviceContext", "closed", ""),

@@ -203,6 +203,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/shim/device/device.h",
   "csrc/shim/device/driver_table.cu",
   "csrc/shim/device/driver_table.h",
+  "csrc/shim/device/nvml.cu",
   "csrc/shim/guard.cu",
   "csrc/shim/guard.h",
   "csrc/shim/handle_table.h",

@@ -10,7 +10,8 @@
 import type { NativeLibrary } from "../../ffi/library.ts";
 import { deviceMemory } from "../../ffi/native_device.ts";
 import { shareMemory } from "../../ffi/native_memory.ts";
-import type { DeviceContext } from "../../hardware/device_context.ts";
+import { logger } from "../../ffi/logging.ts";
+import { type DeviceContext, labelOf } from "../../hardware/device_context.ts";
 import { environment } from "../../hardware/device_list.ts";
 import { usableMemory } from "../../hardware/memory_reserve.ts";
 import { listen } from "../../stream/activity.ts";
@@ -127,6 +128,7 @@ export function createPool(
     for (const watcher of watchers) watcher.removed(pool);
   });
   for (const watcher of watchers) watcher.added(pool);
+  logRequests(context, pool);
   if (settings.enableMemoryTracking) pool.onClose(recordLaunchSites(context, pool));
   pool.onClose(observeCaptures({
     captureBegun: () => {},
@@ -134,6 +136,26 @@ export function createPool(
   }));
   return pool;
 }
+
+/** Logs the allocations and frees of a pool as `trace` records, if such records are enabled now. */
+function logRequests(context: DeviceContext, pool: BlockPool): void {
+  const records = logger("memory");
+  if (!records.isEnabledFor("trace")) return;
+  const device = labelOf(context);
+  const { table } = pool;
+  pool.observe({
+    allocated: (block, { id: stream }) =>
+      records.trace("{device}: allocated {bytes} bytes on stream {stream} at {address}", {
+        ...{ device, stream, bytes: table.requested(block), address: hex(table.address(block)) },
+      }),
+    freed: (block) =>
+      records.trace("{device}: freed {bytes} bytes at {address}", {
+        ...{ device, bytes: table.requested(block), address: hex(table.address(block)) },
+      }),
+  });
+}
+
+const hex = (address: number) => `0x${address.toString(16)}`;
 
 /**
  * Records the call site of the last launch of each kernel, for the errors of faults, which surface

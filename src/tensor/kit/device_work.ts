@@ -25,6 +25,7 @@ import {
   TensorOperation,
   type WrittenStorage,
 } from "./operation/operation.ts";
+import { OperationLog } from "./operation/operation_log.ts";
 import { type Report, ReportBook } from "./operation/reports.ts";
 import type { TensorStorage } from "./storage.ts";
 
@@ -155,6 +156,8 @@ export class DeviceWork {
   readonly order: WorkOrder;
   /** The operations that may report a wrong value. */
   readonly reports: ReportBook;
+  /** The log of operations; undefined if it is off, which is all that it costs then. */
+  readonly log: OperationLog | undefined;
   readonly #kernels = new Map<string, GeneratedKernel>();
   /** The kernel of the last operation. */
   lastKernel: GeneratedKernel | undefined = undefined;
@@ -164,6 +167,7 @@ export class DeviceWork {
     this.compiler = compiler;
     this.form = kernelFormOf(context);
     this.reports = new ReportBook(context);
+    this.log = OperationLog.of(context);
     this.order = WorkOrder.of({ context });
     this.order.prepareNow ??= (kernels, action) =>
       GeneratedKernel.settleNow(kernels as GeneratedKernel[], action);

@@ -199,7 +199,7 @@ export function callKernel(call: KernelCall, stream: Stream): void {
   const { work } = written[0]!.storage;
   const kernel = work.kernel(key, () => textOf(call));
   // Tensors may be disposed before the launch: the operation holds its inputs.
-  work.enqueue(kernel, read, written, () => {
+  const launch = () => {
     orderOperands(read, written, stream);
     const { grid, block, sharedMemory = 0 } = size;
     const config = { grid, block, sharedMemory, stream };
@@ -207,7 +207,10 @@ export function callKernel(call: KernelCall, stream: Stream): void {
     const { report, words } = work.reports.open(error, stream);
     kernel.kernel!.launch(config, ...values, words, 1);
     return report;
-  });
+  };
+  const { log } = work;
+  const logged = log?.timed(action, Object.values(results), stream, launch);
+  work.enqueue(kernel, read, written, logged ?? launch);
 }
 
 /** A dense tensor with undefined content. */

@@ -381,9 +381,12 @@ export const CUBLASLT_VARIANT: MatmulVariant = {
     if (bias !== undefined) storages.push(storageOf(bias.tensor));
     if (residual !== undefined) storages.push(storageOf(residual.tensor));
     const written = [writtenStorage(result)];
-    problem.work.enqueue(undefined, storages, written, () => {
-      orderOperands(storages, written, problem.stream);
+    const { stream, work } = problem;
+    const launch = () => {
+      orderOperands(storages, written, stream);
       run(problem, result);
-    });
+    };
+    const logged = work.log?.timed("matmul", [result], stream, launch);
+    work.enqueue(undefined, storages, written, logged ?? launch);
   },
 };

@@ -26,6 +26,7 @@
   FUNCTION(gs_device_uuid)          \
   FUNCTION(gs_device_capacity)      \
   FUNCTION(gs_device_observe)       \
+  FUNCTION(gs_device_telemetry)     \
   FUNCTION(gs_device_open)          \
   FUNCTION(gs_device_memory)        \
   FUNCTION(gs_device_synchronize)   \
