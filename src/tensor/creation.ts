@@ -165,11 +165,11 @@ export function tensor(
   data: Nested<bigint>,
   options?: CreationOptions & { readonly dtype?: never },
 ): Tensor<"int64">;
-/** Makes a tensor of typed arrays, with their element type. */
+/** Makes a tensor of typed arrays, with their element type; arrays of `any` give `float32`. */
 export function tensor<A extends SelfDescribingArray>(
   data: Nested<A>,
   options?: CreationOptions & { readonly dtype?: never },
-): Tensor<0 extends 1 & A ? "float32" : DTypeOf<A> & DType>; // any[] holds numbers
+): Tensor<0 extends 1 & A ? "float32" : DTypeOf<A> & DType>;
 /** Makes a tensor of the element type in the options. */
 export function tensor<D extends DType>(
   data: Nested<number | bigint | boolean | SelfDescribingArray>,

@@ -142,6 +142,7 @@ const RIGHT: readonly string[] = [
   'const x: Tensor<"float32"> = stack([normal([2]), uniform([2])], { axis: 1 }); console.log(x);',
   'const x: Tensor<"float64"> = concat([ones([2], { dtype: "int32" }), zeros([2])]); console.log(x);',
   'const joined = softmax(concat([ones([2]), zeros([2])])); const x: Tensor<"float32"> = joined; console.log(x);',
+  'const x = tensor(Array(3).fill(0)); const y: Tensor<"float32"> = x; console.log(y);',
   'const x = tensor(Int8Array.of(1)); const y: Tensor<"int8"> = x; const z: Tensor = x; console.log(y, z);',
   'const x = tensor([[Float64Array.of(1)]]); const y: Tensor<"float64"> = x; for (const row of y) row.std();',
   'const x = tensor(Float32Array.of(1), { dtype: "int32", device: "host" }); const y: Tensor<"int32"> = x.to("cuda:0"); console.log(y);',
