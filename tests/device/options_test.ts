@@ -251,6 +251,8 @@ const CALLS: Readonly<Record<string, Call>> = {
   },
   build: (options) => build(options),
   // Classes of ./tensor; its functions are above.
+  "Tensor.select": (options) => x.select([flags], options),
+  "Tensor.set": (options) => x.set([], 1, options),
   "new PagedCache": (options) =>
     new T.PagedCache({ pages: 1, heads: 1, headSize: 4, ...options as object }),
   "PagedCache.append": (options) => cache.append([], heads, heads, options),
@@ -261,7 +263,7 @@ const CALLS: Readonly<Record<string, Call>> = {
  * Methods of tensors call functions of the same name, errors take options of `Error`, and only
  * `defineStruct()` constructs struct types.
  */
-const CHECKED_ELSEWHERE = /^Tensor\.|^new \w+Error$|^new StructType$/;
+const CHECKED_ELSEWHERE = /^Tensor(?:Methods)?\.|^new \w+Error$|^new StructType$/;
 
 async function acceptors(calls: Readonly<Record<string, Call>>): Promise<string[]> {
   const accepted: string[] = [];
