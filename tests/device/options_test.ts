@@ -260,6 +260,8 @@ const CALLS: Readonly<Record<string, Call>> = {
   },
   build: (options) => build(options),
   // Classes of ./tensor; its functions are above.
+  "Tensor.select": (options) => x.select([flags], options),
+  "Tensor.set": (options) => x.set([], 1, options),
   "new PagedCache": (options) =>
     new T.PagedCache({ pages: 1, heads: 1, headSize: 4, ...options as object }),
   "PagedCache.append": (options) => cache.append([], heads, heads, options),
