@@ -17,6 +17,8 @@ interface Token {
 }
 
 const SOURCE = /^(?![a-z]+:).*\.(?:ts|json)$/;
+const WIDE = /from_|environment|troubleshooting|permissions|DIFFERENCES/;
+
 const manuals = [
   ["Installation", "installation"],
   ["Tensors", "tensors"],
@@ -57,6 +59,10 @@ export default {
         return render(tokens, index, ...rest);
       };
     },
+  },
+  // Wide tables take the place of the outline.
+  transformPageData(page: { readonly relativePath: string; frontmatter: Record<string, unknown> }) {
+    if (WIDE.test(page.relativePath)) page.frontmatter.aside = false;
   },
   themeConfig: {
     nav: [{ text: "API", link: "https://jsr.io/@gridstride/cuda/doc" }],

@@ -6,7 +6,14 @@ import { repositoryPath } from "../support/subprocess.ts";
 
 const MAX_README_WORDS = 1500;
 
-const DOCUMENTS = [...documentPaths(), "ARCHITECTURE.md", "CONTRIBUTING.md", "csrc/host/README.md"];
+const DOCUMENTS = [
+  ...documentPaths(),
+  "ARCHITECTURE.md",
+  "CONTRIBUTING.md",
+  "csrc/host/README.md",
+  "csrc/host/DIFFERENCES.md",
+  "examples/README.md",
+];
 
 function textOf(path: string): string {
   return Deno.readTextFileSync(repositoryPath(path));
