@@ -367,7 +367,7 @@ function checkBlocks(
 function checkTimeline(value: unknown, tables: Tables): void {
   const { free, ...required } = columnRules(tables);
   const hasFree = Object.hasOwn(Object(value), "free");
-  const rules = hasFree ? { ...required, free } : required;
+  const rules: Fields = hasFree ? { ...required, free: free! } : required;
   const lists = Object.fromEntries(Object.keys(rules).map((name) => [name, LIST]));
   const timeline = checkRecord(value, "timeline", { dropped: integer(0), ...lists });
   const times = timeline.time as number[];
