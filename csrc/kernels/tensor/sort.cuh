@@ -5,8 +5,8 @@
  * Mapping: a merge sort. The first pass sorts short runs by insertion. Each later pass
  * merges pairs of runs; a job writes one segment of a merged pair, and finds its begin in both runs
  * by binary search (Odeh, Green et al., "Merge Path", 2012). Sums: a job adds up a part of a row,
- * the sums of the parts are added up in the same way, and a second pass writes the elements. Products
- * likewise.
+ * the sums of the parts are added up in the same way, and a second pass writes the elements.
+ * Products likewise.
  * Order: NaN is behind all numbers, also in descending order; equal elements keep their order.
  * Bytes: the rows, read and written once for each pass.
  */
