@@ -145,7 +145,7 @@ __device__ __forceinline__ void scan_rows(i64 jobs, i64 per_row, i64 per_block, 
     const i64 part = job - row * per_row;
     const i64 begin = part * length;
     const i64 count = n - begin < length ? n - begin : length;
-    const Value before = is_last && part > 0 ? parts[job - 1] : Operation::identity;
+    const Value before = is_last && part > 0 ? parts[job - 1] : Value{Operation::identity};
     const i64 origin = row * n + begin;
     scan_part<Operation>(count, x + origin, before, is_last ? out + origin : nullptr, parts + job);
   });

@@ -1,7 +1,7 @@
 /*
- * sort_threads.cuh — running sums and products by CUDA threads: a block has a part, in tiles of an
- * element for each thread. Warps add up in log2(32) steps (Hillis and Steele, 1986), and their sums
- * one after another.
+ * sort_threads.cuh — running sums and products by CUDA threads: a block has a part, in tiles of
+ * an element for each thread. Warps add up in log2(32) steps (Hillis and Steele, 1986), and their
+ * sums one after another.
  */
 #pragma once
 

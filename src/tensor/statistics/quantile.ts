@@ -19,8 +19,8 @@ import { TensorScope } from "../scope.ts";
 import { requireOrdered, sort } from "../sorting.ts";
 import type { Tensor } from "../tensor.ts";
 
-/** What a quantile between two elements is. */
 const METHODS = ["linear", "lower", "higher", "midpoint", "nearest"] as const;
+type Method = typeof METHODS[number];
 
 /**
  * Options of {@linkcode quantile} and {@linkcode percentile}.
@@ -31,11 +31,11 @@ export interface QuantileOptions extends ReduceOptions {
    * What a quantile between two elements is: between them in proportion (`"linear"`, the default),
    * one of them, their mean, or the nearer one, of two as near that at the even position.
    */
-  readonly method?: typeof METHODS[number];
+  readonly method?: "linear" | "lower" | "higher" | "midpoint" | "nearest";
 }
 
 /** The position of the element below a quantile, and the part of the one above. */
-function positionOf(q: number, extent: number, method: typeof METHODS[number]): [number, number] {
+function positionOf(q: number, extent: number, method: Method): [number, number] {
   const position = q * (extent - 1);
   const below = Math.floor(position);
   const part = position - below;
