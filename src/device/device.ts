@@ -19,7 +19,7 @@ import {
 import { DeviceContext, labelOf, requireOnDevice, whileHeld } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import { usableMemory } from "../hardware/memory_reserve.ts";
-import { type DeviceTelemetry, deviceTelemetry } from "../hardware/telemetry.ts";
+import { type DeviceTelemetry, telemetryOf } from "../hardware/telemetry.ts";
 import { fill } from "../kernels/elementwise.ts";
 import { Kernel } from "../launch/kernel.ts";
 import type { LaunchPlan } from "../launch/launch_plan.ts";
@@ -233,7 +233,7 @@ export class Device implements Disposable {
    * ```
    */
   telemetry(): DeviceTelemetry {
-    return deviceTelemetry(this.#use());
+    return telemetryOf(this.#use());
   }
 
   /**
