@@ -20,10 +20,19 @@ type TelemetrySource = Pick<DeviceContext, "library" | "ordinal">;
  * A reason for lower clocks, as NVML gives it.
  * @category Devices
  */
-export type ThrottleReason = typeof THROTTLE_REASONS[number];
+export type ThrottleReason =
+  | "idle"
+  | "application clocks"
+  | "power limit"
+  | "hardware slowdown"
+  | "synchronized boost"
+  | "thermal limit"
+  | "hardware thermal slowdown"
+  | "power brake"
+  | "display clocks";
 
 /** The reasons in the order of their bits in `nvmlClocksEventReasons` of `nvml.h`. */
-const THROTTLE_REASONS = [
+const THROTTLE_REASONS: readonly ThrottleReason[] = [
   "idle",
   "application clocks",
   "power limit",
@@ -33,7 +42,7 @@ const THROTTLE_REASONS = [
   "hardware thermal slowdown",
   "power brake",
   "display clocks",
-] as const;
+];
 
 /**
  * Load, memory, temperature, power and clocks of a device. A value is undefined if the device or
