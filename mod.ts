@@ -31,7 +31,11 @@ export { Device } from "./src/device/device.ts";
 export { DeviceKernels } from "./src/device/device_kernels.ts";
 export { cudaAvailable, deviceCount, listDevices } from "./src/hardware/device_list.ts";
 export type { DeviceInfo } from "./src/hardware/device_information.ts";
-export type { DeviceTelemetry } from "./src/hardware/telemetry.ts";
+export {
+  type DeviceTelemetry,
+  deviceTelemetry,
+  type ThrottleReason,
+} from "./src/hardware/telemetry.ts";
 export type { DeviceContext } from "./src/hardware/device_context.ts";
 export type { DeviceKind } from "./src/hardware/selection.ts";
 export {

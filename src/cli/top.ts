@@ -7,8 +7,7 @@
 import { formatBytes } from "../lab/memory/mod.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { bold, green, red, yellow } from "@std/fmt/colors";
-import { type DeviceInfo, type DeviceTelemetry, listDevices } from "../../mod.ts";
-import { telemetryWithoutOpening } from "../hardware/telemetry.ts";
+import { type DeviceInfo, type DeviceTelemetry, deviceTelemetry, listDevices } from "../../mod.ts";
 import { type Command, EXIT, type Invocation, printResult, printText } from "./command.ts";
 import { LiveTerminal } from "./live_terminal.ts";
 import { refuseOption, textOption } from "./options.ts";
@@ -63,8 +62,8 @@ export function describeTelemetry({ info, telemetry }: WatchedDevice): string {
   ].join("\n");
 }
 
-function readDevices(): WatchedDevice[] {
-  return listDevices().map((info) => ({ info, telemetry: telemetryWithoutOpening(info) }));
+function readDevices(devices: readonly DeviceInfo[]): WatchedDevice[] {
+  return devices.map((info) => ({ info, telemetry: deviceTelemetry(info) }));
 }
 
 function describeDevices(devices: readonly WatchedDevice[]): string {
@@ -77,9 +76,11 @@ function describeDevices(devices: readonly WatchedDevice[]): string {
 const FIRST_MILLISECONDS = 200;
 
 /** The load of a host device is measured from one reading to the next. */
-async function firstReading(): Promise<WatchedDevice[]> {
-  if (readDevices().some(({ info }) => info.kind === "host")) await delay(FIRST_MILLISECONDS);
-  return readDevices();
+async function firstReading(devices: readonly DeviceInfo[]): Promise<WatchedDevice[]> {
+  const first = readDevices(devices);
+  if (devices.every(({ kind }) => kind !== "host")) return first;
+  await delay(FIRST_MILLISECONDS);
+  return readDevices(devices);
 }
 
 /** Seconds between two reports. */
@@ -118,20 +119,21 @@ processors since the last report, and its memory is the system's.
 Exit code 1 if there is no device.`,
   async run(invocation) {
     const milliseconds = 1000 * intervalOption(invocation);
-    const devices = await firstReading();
+    const listed = listDevices();
+    const devices = await firstReading(listed);
     const isOnce = invocation.json || invocation.options["once"] === true || devices.length === 0;
     if (isOnce) {
       printResult(invocation, devices.map(jsonOf), () => describeDevices(devices));
       return devices.length === 0 ? EXIT.failed : EXIT.done;
     }
     if (!Deno.stdout.isTerminal()) {
-      for (let report = devices;; report = readDevices()) {
+      for (let report = devices;; report = readDevices(listed)) {
         printText(`${describeDevices(report)}\n`);
         await delay(milliseconds);
       }
     }
     using terminal = new LiveTerminal();
-    for (let report = devices; !terminal.ended.aborted; report = readDevices()) {
+    for (let report = devices; !terminal.ended.aborted; report = readDevices(listed)) {
       const time = new Date().toLocaleTimeString("en-GB");
       const title = `gridstride top   ${time}   every ${milliseconds / 1000} s   q quits`;
       terminal.show(`${title}\n\n${describeDevices(report)}`);

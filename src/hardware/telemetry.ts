@@ -6,7 +6,9 @@
  */
 
 import { cpus } from "node:os";
-import { deviceTelemetryFields } from "../ffi/native_device.ts";
+import { requireInteger, requireObject } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
+import { countDevices, deviceTelemetryFields } from "../ffi/native_device.ts";
 import type { DeviceContext } from "./device_context.ts";
 import type { DeviceInfo } from "./device_information.ts";
 import { cudaLibrary, hostLibrary } from "./device_list.ts";
@@ -14,11 +16,23 @@ import { cudaLibrary, hostLibrary } from "./device_list.ts";
 /** A device of a library. */
 type TelemetrySource = Pick<DeviceContext, "library" | "ordinal">;
 
-/** A reason for lower clocks, as NVML gives it. */
-export type ThrottleReason = typeof THROTTLE_REASONS[number];
+/**
+ * A reason for lower clocks, as NVML gives it.
+ * @category Devices
+ */
+export type ThrottleReason =
+  | "idle"
+  | "application clocks"
+  | "power limit"
+  | "hardware slowdown"
+  | "synchronized boost"
+  | "thermal limit"
+  | "hardware thermal slowdown"
+  | "power brake"
+  | "display clocks";
 
 /** The reasons in the order of their bits in `nvmlClocksEventReasons` of `nvml.h`. */
-const THROTTLE_REASONS = [
+const THROTTLE_REASONS: readonly ThrottleReason[] = [
   "idle",
   "application clocks",
   "power limit",
@@ -28,10 +42,14 @@ const THROTTLE_REASONS = [
   "hardware thermal slowdown",
   "power brake",
   "display clocks",
-] as const;
+];
 
-/** The measured values; each is undefined if the device or the system does not report it. */
-interface TelemetryValues {
+/**
+ * Load, memory, temperature, power and clocks of a device. A value is undefined if the device or
+ * the system does not report it.
+ * @category Devices
+ */
+export interface DeviceTelemetry {
   /**
    * Percent of the last sample period, at most a second, in which a kernel ran. On a host device:
    * the load of all processors since the last call for this device.
@@ -55,16 +73,14 @@ interface TelemetryValues {
   readonly memoryClockMegahertz: number | undefined;
   /** The reasons for lower clocks than the highest; empty if there are none. */
   readonly throttleReasons: readonly ThrottleReason[] | undefined;
+  /** The reason for each value that is undefined. */
+  readonly unavailable: Readonly<
+    Partial<Record<Exclude<keyof DeviceTelemetry, "unavailable">, string>>
+  >;
 }
 
-/**
- * Load, memory, temperature, power and clocks of a device.
- * @category Devices
- */
-export interface DeviceTelemetry extends TelemetryValues {
-  /** The reason for each value that is undefined. */
-  readonly unavailable: Readonly<Partial<Record<keyof TelemetryValues, string>>>;
-}
+/** The values without the reasons for missing ones. */
+type TelemetryValues = Omit<DeviceTelemetry, "unavailable">;
 
 /** A value, or the reason for none. */
 type Reading<Value> = Value | { readonly missing: string };
@@ -73,7 +89,7 @@ type Readings = {
   readonly [Name in keyof TelemetryValues]: Reading<NonNullable<TelemetryValues[Name]>>;
 };
 
-function telemetryOf(readings: Readings): DeviceTelemetry {
+function fromReadings(readings: Readings): DeviceTelemetry {
   const values: Record<string, unknown> = {};
   const unavailable: Record<string, string> = {};
   for (const [name, reading] of Object.entries(readings)) {
@@ -106,7 +122,7 @@ export function gpuTelemetry({ library, ordinal }: TelemetrySource): DeviceTelem
     return { missing: NVML_PROBLEMS[code] ?? `NVML failed with error ${code}` };
   };
   const reasons = read(9);
-  return telemetryOf({
+  return fromReadings({
     utilization: read(0),
     memoryUtilization: read(1),
     memoryUsed: read(2),
@@ -205,7 +221,7 @@ function hostTelemetry(ordinal: number): DeviceTelemetry {
   const bytes = (read: (memory: Deno.SystemMemoryInfo) => number) =>
     "missing" in memory ? memory : read(memory);
   const none = { missing: "a host device has none" };
-  return telemetryOf({
+  return fromReadings({
     utilization: withSystem("cpus", () => processorLoad(ordinal)),
     memoryUtilization: none,
     memoryUsed: bytes(({ total, available }) => total - available),
@@ -219,13 +235,40 @@ function hostTelemetry(ordinal: number): DeviceTelemetry {
   });
 }
 
-/** The telemetry of a device, which need not be open. */
-export function deviceTelemetry(source: TelemetrySource): DeviceTelemetry {
+/** The telemetry of a device of a library. */
+export function telemetryOf(source: TelemetrySource): DeviceTelemetry {
   return source.library.kind === "cuda" ? gpuTelemetry(source) : hostTelemetry(source.ordinal);
 }
 
-/** The telemetry of a listed device, without opening it. */
-export function telemetryWithoutOpening({ kind, ordinal }: DeviceInfo): DeviceTelemetry {
+/**
+ * The telemetry of a listed device without opening it, which would take memory of a GPU; see
+ * `device.telemetry()`.
+ *
+ * @param device A device of {@linkcode listDevices}.
+ * @throws {TypeError} If the device is not an object, or its kind is none.
+ * @throws {RangeError} If there is no such device.
+ *
+ * @example
+ * ```ts
+ * import { deviceTelemetry, listDevices } from "@gridstride/cuda";
+ *
+ * for (const info of listDevices()) {
+ *   const { memoryUsed, memoryTotal } = deviceTelemetry(info);
+ *   console.log(info.name, memoryUsed, memoryTotal);
+ * }
+ * ```
+ * @category Devices
+ */
+export function deviceTelemetry(device: Pick<DeviceInfo, "kind" | "ordinal">): DeviceTelemetry {
+  const action = "read the telemetry of a device";
+  requireObject(device, "device", action);
+  const { kind, ordinal } = device;
+  if (kind !== "cuda" && kind !== "host") {
+    throw new TypeError(
+      `Cannot ${action} as device.kind must be "cuda" or "host": it is ${describeValue(kind)}`,
+    );
+  }
   const library = kind === "cuda" ? cudaLibrary() : hostLibrary();
-  return deviceTelemetry({ library, ordinal });
+  requireInteger(ordinal, "device.ordinal", action, 0, countDevices(library) - 1);
+  return telemetryOf({ library, ordinal });
 }

@@ -147,6 +147,9 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "function cudaAvailable": nothing,
   "function deviceCount": nothing,
   "function listDevices": nothing,
+  "function deviceTelemetry": takes(
+    fc.record({ kind: fc.constantFrom("host", "gpu"), ordinal: fc.constantFrom(0, 99, 0.5) }),
+  ),
   "function capabilityLimits": takes(fc.constantFrom("7.5", "8.9", "13.1", "6.0", "9", "99.99")),
   "function detectBackends": nothing,
   "function preflight": nothing,

@@ -1,8 +1,8 @@
 // NVML by a library with its name whose answers tests choose, for a host device whose UUID it knows.
 // On a GPU host the real library is open already if the tests run on the GPU.
 
-import { assert, assertEquals, assertMatch } from "@std/assert";
-import { type DeviceTelemetry, openDevice } from "../../mod.ts";
+import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { type DeviceTelemetry, deviceTelemetry, openDevice } from "../../mod.ts";
 import { cString } from "../../src/ffi/check.ts";
 import { gpuTelemetry } from "../../src/hardware/telemetry.ts";
 import { toolkitHeaders } from "../support/cuda_toolkit.ts";
@@ -128,6 +128,13 @@ Deno.test("gpuTelemetry() names the missing library when there is no NVML", asyn
   // With a driver, NVML is there and does not know the host device.
   assertMatch(unavailable.power ?? "", /libnvidia-ml\.so\.1.*opened|does not know/, stderr);
   assertEquals([Object.keys(unavailable), values], [names, {}]);
+});
+
+Deno.test("deviceTelemetry() reads a device that is not open, and refuses one that is absent", () => {
+  assertEquals(Object.keys(deviceTelemetry(device.info)), [...names, "unavailable"]);
+  const { kind } = device.info;
+  assertThrows(() => deviceTelemetry({ kind, ordinal: 99 }), RangeError, "device.ordinal");
+  assertThrows(() => deviceTelemetry({ kind: "gpu" as "cuda", ordinal: 0 }), TypeError, '"gpu"');
 });
 
 Deno.test("Device.telemetry() has a value or a reason for each field", () => {
