@@ -19,12 +19,7 @@ import {
 import { DeviceContext, labelOf, requireOnDevice, whileHeld } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import { usableMemory } from "../hardware/memory_reserve.ts";
-<<<<<<< HEAD
-import { type DeviceTelemetry, deviceTelemetry } from "../hardware/telemetry.ts";
-=======
 import { type DeviceTelemetry, telemetryOf } from "../hardware/telemetry.ts";
-import { fill } from "../kernels/elementwise.ts";
->>>>>>> h-telemetry
 import { Kernel } from "../launch/kernel.ts";
 import type { LaunchPlan } from "../launch/launch_plan.ts";
 import { planLaunch } from "../launch/launch_planner.ts";
