@@ -258,6 +258,9 @@ function integers<D extends DType>(
 /**
  * A tensor of random integers from `low` up to but not including `high`, all as likely but for 2⁻⁶⁴.
  *
+ * @param low The smallest integer.
+ * @param high The integer after the largest one.
+ * @param shape The shape of the result.
  * @param options The element type is `int64` by default.
  * @throws {RangeError} If a limit is no integer in -2^63..2^63, `high` is not above `low`, an integer
  * does not fit the element type, or the seed is no integer in 0..2^64-1.
@@ -326,6 +329,7 @@ function shuffled(action: string, n: number, options: RandomOptions): Tensor<"in
  * rows along an axis, the first by default.
  *
  * @param x A number, or a tensor.
+ * @param options The axis, the seed, the device and the stream, as far as they apply.
  * @throws {RangeError} If the number is no integer of at least 0, the axis is out of range, or the
  * seed is no integer in 0..2^64-1.
  *
@@ -394,6 +398,7 @@ function cumulated(weights: unknown, count: number, action: string): [Float64Arr
  *
  * @param x A number, or a tensor.
  * @param shape The shape of the choices; one by default.
+ * @param options `replace`, `probabilities`, the seed, the device of choices of numbers, and the stream.
  * @throws {RangeError} If there is nothing to choose, more is to be chosen without `replace` than
  * there is, the probabilities do not fit, or the seed is no integer in 0..2^64-1.
  * @throws {TypeError} If there are probabilities without `replace`.
@@ -470,7 +475,9 @@ const deviceOf = ({ device }: Pick<CreationOptions, "device">) =>
  * A copy of `x` in which each element is 0 with the probability `p`, and the others are divided by
  * 1 - p, so that the mean stays. The gradient is `dropout(dy, p, { seed })` with the same seed.
  *
+ * @param x The tensor.
  * @param p In 0..1; 0.5 by default.
+ * @param options The seed and the stream.
  * @throws {RangeError} If `p` is out of range, or the seed is no integer in 0..2^64-1.
  * @throws {TypeError} If the elements are not `float64`, `float32`, `float16` or `bfloat16`.
  *

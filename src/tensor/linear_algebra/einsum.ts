@@ -228,6 +228,8 @@ function nextPair(
  * @param subscripts The letters of each operand, with commas, and behind `->` those of the result.
  * An ellipsis stands for further axes, which broadcast. Without `->`, the result has the ellipsis and
  * all letters that are there once, in alphabetical order.
+ * @param operands The tensors, in the order of the subscripts.
+ * @param options The stream.
  * @throws {RangeError} If the subscripts do not fit the operands, or extents of a letter differ.
  * @throws {TypeError} If an operand is `bool` or of 8-bit floats, or there is none.
  *

@@ -96,6 +96,8 @@ function ofOrder(magnitudes: Tensor, order: number, options: ReduceOptions): Ten
  * Integers give `float64`. Powers out of the range of the element type do no harm: the norm of numbers
  * near 1e20 or 1e-20 is right in `float32`.
  *
+ * @param x The tensor.
+ * @param options The order, the axes and the stream.
  * @throws {RangeError} If an axis is out of range or repeats, `"fro"` has not two axes, or the order
  * is infinite and there are no elements.
  * @throws {TypeError} If the order is no number or `"fro"`, or the elements are 8-bit floats.

@@ -137,7 +137,9 @@ function quantiles<D extends DType>(
  * The quantiles of elements along axes: the element at the part `q` of the sorted ones, or between
  * two. They are NaN if an element is NaN. Integers give `float64`.
  *
+ * @param x The tensor.
  * @param q In 0..1; 0.5 is the median. Several ones give a new first axis.
+ * @param options The axes, the method between two elements, and the stream.
  * @throws {RangeError} If `q` or an axis is out of range, or there are no elements.
  * @throws {TypeError} If the elements are 8-bit floats.
  *
@@ -163,9 +165,20 @@ export function quantile<D extends DType>(
 /**
  * The percentiles of elements along axes; see {@linkcode quantile}.
  *
+ * @param x The tensor.
  * @param q In 0..100; 50 is the median. Several ones give a new first axis.
+ * @param options The axes, the method between two elements, and the stream.
  * @throws {RangeError} If `q` or an axis is out of range, or there are no elements.
  * @throws {TypeError} If the elements are 8-bit floats.
+ *
+ * @example
+ * ```ts
+ * import { percentile, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using x = tensor([10, 20, 30, 40, 50]);
+ * using quartiles = percentile(x, [25, 75]);
+ * console.log(await quartiles.toNested()); // [ 20, 40 ]
+ * ```
  * @category Reductions
  */
 export function percentile<D extends DType>(
