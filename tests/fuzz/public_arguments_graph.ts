@@ -70,7 +70,6 @@ const captureOptions = options({ mode: fc.constantFrom("global", "thread-local",
 
 /** The arguments, by member. */
 export const GRAPH_MEMBERS: Readonly<Record<string, Arguments>> = {
-  ...withoutArguments("Stream", "captureToken", ""),
   ...withoutArguments("Graph", "id disposed", "[Symbol.dispose]"),
   "method Stream.capture": takes(
     fc.oneof({ weight: 8, arbitrary: body }, fc.constant(async () => {}), anything),
