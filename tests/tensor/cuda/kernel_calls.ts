@@ -494,7 +494,6 @@ export const CALLS: Readonly<Record<string, Calls>> = {
 /** Functions that run no kernels of their own, each with the reason. */
 export const WITHOUT_KERNELS: Readonly<Record<string, string>> = {
   Tensor: "its methods call the functions",
-  TensorMethods: "its methods call the functions",
   DeviceFallback: "it runs operations of the program",
   validate: "its cases are the calls",
   inChunks: "it runs operations of the program",

@@ -85,7 +85,9 @@ export class OperationLog {
       await whileHeld(context, async () => {
         using _events = events;
         await eventDone(context, end);
-        const milliseconds = elapsedMilliseconds(library, ordinal, start, end);
+        const milliseconds = Number(
+          elapsedMilliseconds(library, ordinal, start, end).toPrecision(3),
+        );
         logger("tensor").debug("{device}: {operation}: {results} in {milliseconds} ms", {
           ...record,
           milliseconds,
