@@ -485,9 +485,8 @@ const deviceOf = ({ device }: Pick<CreationOptions, "device">) =>
  * ```ts
  * import { dropout, ones } from "@gridstride/cuda/tensor";
  *
- * using x = ones([4, 8]);
- * using y = dropout(x, 0.25, { seed: 5 });
- * console.log(await y.toNested()); // about a quarter is 0, the rest 1.3333
+ * using y = dropout(ones([8]), 0.25, { seed: 5 });
+ * console.log(await y.toArray()); // [ 0, 0, 1.3333, 1.3333, 0, 1.3333, 1.3333, 1.3333 ]
  * ```
  * @category Random numbers
  */

@@ -562,7 +562,7 @@ export class Tensor<D extends DType = DType> extends TensorMethods<D> implements
    * import { tensor } from "@gridstride/cuda/tensor";
    *
    * using x = tensor([[1, 2], [3, 4]]);
-   * for await (const row of x) console.log(row); // [ 1, 2 ], then [ 3, 4 ]
+   * console.log(await Array.fromAsync(x)); // [ [ 1, 2 ], [ 3, 4 ] ]
    * ```
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<Nested<ElementValue<D>>, void, undefined> {
