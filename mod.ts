@@ -48,6 +48,7 @@ export { peakThroughput } from "./src/hardware/peak_throughput.ts";
 // Detection and diagnosis
 export { detectBackends, preflight } from "./src/hardware/backends.ts";
 export type { BackendReport } from "./src/hardware/probe.ts";
+export type { Ability } from "./src/device/abilities.ts";
 export { diagnose, type Diagnosis } from "./src/device/diagnosis.ts";
 
 // The native library

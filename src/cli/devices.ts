@@ -85,6 +85,14 @@ is no device.`,
 
 function describeDiagnosis(diagnosis: Diagnosis): string {
   const { libraries, backends, permissions, problems, driverVersion, toolkitVersion } = diagnosis;
+  const abilityTable = textTable(
+    ["what", "works", "by, or what to install"],
+    diagnosis.abilities.map(({ ability, by, install }) => [
+      ability,
+      by === null ? "no" : "yes",
+      by ?? `install ${install}`,
+    ]),
+  );
   const libraryTable = textTable(
     ["library", "", ""],
     libraries.flatMap(({ kind, path, build }) => [
@@ -113,6 +121,7 @@ function describeDiagnosis(diagnosis: Diagnosis): string {
     libraryTable,
     `CUDA driver: ${driverVersion ?? "none"}    CUDA toolkit: ${toolkitVersion ?? "none"}`,
     backendTable,
+    abilityTable,
     permissionTable,
     problems.length === 0
       ? "No problems."
@@ -129,8 +138,8 @@ export const DOCTOR: Command = {
   summary: "find out why a device cannot be used, and how to fix it",
   description: `Checks the native libraries, the GPU backends, the versions of driver and toolkit,
 the permissions and the environment variables, and suggests a fix for every problem.`,
-  details: `With --json: { ok, libraries, backends, driverVersion, toolkitVersion, permissions,
-problems }.
+  details: `With --json: { ok, libraries, backends, driverVersion, toolkitVersion, abilities,
+permissions, problems }.
 
 Exit code 1 if no device can be opened.`,
   async run(invocation) {

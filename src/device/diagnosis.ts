@@ -16,6 +16,7 @@ import { cudaVersionText } from "../hardware/device_information.ts";
 import { CompilerUnavailableError } from "../launch/compile/compile_error.ts";
 import { findHostProgram } from "../launch/compile/host_program.ts";
 import { checkEnvironment, environment } from "../hardware/device_list.ts";
+import { abilities, type Ability } from "./abilities.ts";
 import { defaultDevice, NoDeviceError } from "./open_device.ts";
 
 /**
@@ -42,6 +43,8 @@ export interface Diagnosis {
   readonly driverVersion: string | null;
   /** Version of the CUDA toolkit (nvcc); `null` without one. */
   readonly toolkitVersion: string | null;
+  /** What works on this machine, and what to install for the rest. */
+  readonly abilities: readonly Ability[];
   /** The permissions that the package can use. */
   readonly permissions: readonly {
     /** The flag on Deno's command line: `--allow-ffi`. */
@@ -172,13 +175,16 @@ export async function diagnose(): Promise<Diagnosis> {
   const backends = await detectBackends();
   const toolkitVersion = backends.find(({ backend }) => backend === "cuda")?.toolkitVersion ?? null;
   const cuda = libraries[0]!.path === null ? undefined : openLibrary("cuda");
+  const host = libraries[1]!.path === null ? undefined : openLibrary("host");
   const opening = openingProblem();
+  const driverVersion = cuda === undefined ? null : cudaVersionText(deviceVersions(cuda).driver);
   return {
     ok: opening === undefined,
     libraries,
     backends,
-    driverVersion: cuda === undefined ? null : cudaVersionText(deviceVersions(cuda).driver),
+    driverVersion,
     toolkitVersion,
+    abilities: abilities({ cuda, host, driverVersion, toolkitVersion }),
     permissions: reportPermissions(),
     problems: [
       ...libraries.flatMap((library) => libraryProblem(library, toolkitVersion !== null)),

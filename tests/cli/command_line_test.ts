@@ -62,7 +62,7 @@ Deno.test("`doctor --json` prints the documented fields", async () => {
   const diagnosis = JSON.parse(stdout) as Diagnosis;
   assertEquals(
     Object.keys(diagnosis).sort().join(),
-    "backends,driverVersion,libraries,ok,permissions,problems,toolkitVersion",
+    "abilities,backends,driverVersion,libraries,ok,permissions,problems,toolkitVersion",
   );
   assertEquals(diagnosis.ok, true);
   assertEquals(code, 0);

@@ -63,6 +63,14 @@ const NVRTC: ToolkitLibrary = {
   systemNames: ["libnvrtc.so.13", "libnvrtc.so.12"],
 };
 
+/** cuBLASLt, as it is searched for. */
+export const CUBLASLT_LIBRARY: ToolkitLibrary = {
+  file: "libcublasLt.so",
+  variable: "GRIDSTRIDE_CUBLASLT",
+  pythonFolder: "cublas",
+  systemNames: ["libcublasLt.so.13", "libcublasLt.so.12"],
+};
+
 const DEFAULT_DIRECTORY = "the toolkit's default directory";
 const SYSTEM_LIBRARIES = "the system's libraries";
 

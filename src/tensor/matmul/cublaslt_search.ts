@@ -13,19 +13,11 @@ import { realPath } from "../../launch/compile/files.ts";
 import {
   attemptText,
   closedReason,
+  CUBLASLT_LIBRARY,
   type NvrtcAttempt,
   searchLibrary,
-  type ToolkitLibrary,
   unreadText,
 } from "../../launch/compile/nvrtc_search.ts";
-
-/** cuBLASLt, as it is searched for. */
-export const CUBLASLT_LIBRARY: ToolkitLibrary = {
-  file: "libcublasLt.so",
-  variable: "GRIDSTRIDE_CUBLASLT",
-  pythonFolder: "cublas",
-  systemNames: ["libcublasLt.so.13", "libcublasLt.so.12"],
-};
 
 /** The version of the open library, such as `13.1.1`; or the reason why none is open. */
 export type CublasLt = { readonly version: string } | { readonly problem: string };
