@@ -11,6 +11,7 @@ import { validate } from "../../src/device/tensor.ts";
 /** The operations with shared memory or atomics. */
 const OPERATIONS = [
   ...["sum", "mean", "min", "max", "moments", "histogram"],
+  ...["softmax", "layerNorm", "sort", "argmax", "cumulativeSum"],
   ...["matmul", "attention", "ternaryMatmul"],
 ];
 

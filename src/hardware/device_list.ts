@@ -57,6 +57,7 @@ export function checkEnvironment(): void {
   void environment.deviceOrder;
   void environment.launchBlocking;
   void environment.hostThreads;
+  void environment.hostOrder;
   void environment.memoryFraction;
   void environment.memoryPoolSize;
   void environment.memoryPoolTrim;

@@ -31,6 +31,9 @@ const PROCESS_ENVIRONMENT: EnvironmentSource = {
 /** The order in which CUDA numbers devices. */
 export type DeviceOrder = "FASTEST_FIRST" | "PCI_BUS_ID";
 
+/** The order in which a block of the host device starts its warps. */
+export type HostOrder = "forward" | "reverse";
+
 /** The largest value of `GRIDSTRIDE_HOST_THREADS`. */
 const MAX_HOST_THREADS = 1024;
 
@@ -167,6 +170,15 @@ export class Environment {
       const threads = /^[1-9]\d{0,3}$/.test(value) ? Number(value) : Infinity;
       return threads <= MAX_HOST_THREADS ? threads : undefined;
     });
+  }
+
+  /** `GRIDSTRIDE_HOST_ORDER`: with which of its warps a block of the host device starts. */
+  get hostOrder(): HostOrder | undefined {
+    return this.#parse(
+      "GRIDSTRIDE_HOST_ORDER",
+      "forward or reverse",
+      (value) => value === "forward" || value === "reverse" ? value : undefined,
+    );
   }
 
   /** `GRIDSTRIDE_KERNEL_TIMEOUT`: milliseconds that a kernel of a host device may run. */

@@ -42,6 +42,7 @@ Deno.test("`main()` exits with 2 for a malformed environment variable, with its 
       ["GRIDSTRIDE_STRICT", "2"],
       ["GRIDSTRIDE_LOG", "loud"],
       ["GRIDSTRIDE_HOST_THREADS", "0"],
+      ["GRIDSTRIDE_HOST_ORDER", "sideways"],
       ["GRIDSTRIDE_LIBRARY", ""],
       ["GRIDSTRIDE_MEMORY_FRACTION", "1.5"],
       ["CUDA_MEMORY_POOL_SIZE", "2 GB"],

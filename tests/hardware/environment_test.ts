@@ -27,6 +27,7 @@ const VARIABLES: Readonly<Record<Accessor, string>> = {
   cacheDirectory: "GRIDSTRIDE_CACHE_DIR",
   cacheSize: "GRIDSTRIDE_CACHE_SIZE",
   hostThreads: "GRIDSTRIDE_HOST_THREADS",
+  hostOrder: "GRIDSTRIDE_HOST_ORDER",
   kernelTimeout: "GRIDSTRIDE_KERNEL_TIMEOUT",
   simulate: "GRIDSTRIDE_SIMULATE",
   hostVectors: "GRIDSTRIDE_HOST_VECTORS",
@@ -71,6 +72,7 @@ const READ: Readonly<Record<Accessor, Readonly<Record<string, unknown>>>> = {
   cacheDirectory: { "/var/cache": "/var/cache" },
   cacheSize: { "1GiB": 2 ** 30, "0": 0 },
   hostThreads: { "1": 1, "1024": 1024 },
+  hostOrder: { forward: "forward", reverse: "reverse" },
   kernelTimeout: { "1": 1, "2147483647": 2147483647, none: Infinity },
   visibleDevices: {
     "2,0": [2, 0],
@@ -109,6 +111,7 @@ const REFUSED: Readonly<Partial<Record<Accessor, readonly string[]>>> = {
   cacheDirectory: ["", "cache"],
   cacheSize: ["", "-1", "1 GiB"],
   hostThreads: ["0", "1025", "2.0", ""],
+  hostOrder: ["", "backward", "Reverse"],
   kernelTimeout: ["0", "1.5", "2147483648", "Infinity", ""],
   visibleDevices: ["a", "0,,1", "0;1"],
   deviceOrder: ["pci_bus_id"],

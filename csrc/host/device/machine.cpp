@@ -181,4 +181,9 @@ unsigned worker_count_from(const char* text) {
 
 unsigned worker_count() { return worker_count_from(std::getenv("GRIDSTRIDE_HOST_THREADS")); }
 
+bool is_order_reversed() {
+  const char* const order = std::getenv("GRIDSTRIDE_HOST_ORDER");
+  return order != nullptr && std::string(order) == "reverse";
+}
+
 }  // namespace gridstride::host

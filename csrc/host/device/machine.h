@@ -35,6 +35,9 @@ unsigned worker_count();
 // The same of a given text of the variable; null where it is not set.
 unsigned worker_count_from(const char* text);
 
+// Whether the warps of a block start with the last one: GRIDSTRIDE_HOST_ORDER is "reverse".
+bool is_order_reversed();
+
 // The processors that the quotas of a process's control groups amount to, rounded up, 0 without a
 // quota. `membership` is the text of /proc/self/cgroup, `mount` where the groups are mounted.
 unsigned quota_processors(const std::string& membership, const std::string& mount);

@@ -81,6 +81,8 @@ struct BlockState : BlockRegisters {
   bool plain;
   // thread_index.x is the thread's number and the rest is 0.
   bool one_dimensional;
+  // Its whole warps start with the last one.
+  bool reversed;
   uint32_t thread_count;
   uint32_t current_thread;
   uint32_t next_unstarted;
@@ -124,8 +126,9 @@ struct BlockState : BlockRegisters {
   uint16_t free_stacks[max_block_threads];
   size_t shared_window_bytes;
 
-  // The block dimension thread_indices was computed for.
+  // The block dimension and the order that thread_indices was computed for.
   dim3 indexed_dimension;
+  bool indexed_reversed;
   PackedIndex thread_indices[max_block_threads];
   Warp warps[max_block_warps];
 };

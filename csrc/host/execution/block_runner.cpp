@@ -3,14 +3,25 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <system_error>
 #include <thread>
 
+#include "host/device/machine.h"
 #include "host/execution/block_region.h"
 #include "host/execution/fault_signals.h"
 #include "host/execution/scheduler.h"
 
 namespace gridstride::host {
+
+namespace {
+
+bool starts_reversed() {
+  static const bool reversed = is_order_reversed();
+  return reversed;
+}
+
+}  // namespace
 
 BlockRunner::BlockRunner(uint32_t guarded_stacks) : block_(map_region(guarded_stacks)) {}
 
@@ -28,7 +39,8 @@ void BlockRunner::prepare(const LaunchContext& launch) {
   block_.block_dimension = launch.block;
   block_.grid_dimension = launch.grid;
   block_.thread_count = launch.block.x * launch.block.y * launch.block.z;
-  block_.one_dimensional = launch.block.y == 1 && launch.block.z == 1;
+  block_.reversed = starts_reversed() && block_.thread_count >= 2 * warp_lanes;
+  block_.one_dimensional = !block_.reversed && launch.block.y == 1 && launch.block.z == 1;
 }
 
 // A block costs what its threads do: beyond a switch there and back nothing here depends on their
@@ -39,6 +51,14 @@ BlockOutcome BlockRunner::run(uint3 block_index) {
   block_.spin_count = 0;
   block_.plain = true;
   block_.plain_remaining = block_.thread_count - 1;
+  if (block_.reversed) {
+    leave_plain(block_);
+    set_current_thread(block_, 0);
+    // What a barrier is missing for is read before it is written: then it must not be what the last
+    // block has left there.
+    const int fill = block_index.x % 2 == 0 ? 0 : 0xff;
+    memset(block_.dynamic_shared, fill, block_.dynamic_shared_bytes);
+  }
   void* fiber = new_fiber(block_);
   block_.inside_kernel = true;
   switch_context(&block_.runner_context, fiber);

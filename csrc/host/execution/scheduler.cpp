@@ -11,20 +11,32 @@
 namespace gridstride::host {
 namespace {
 
+// When the thread of an index starts. Lanes keep their places: only whole warps change theirs.
+uint32_t place_of_thread(const BlockState& block, uint32_t thread) {
+  const uint32_t whole_warps = block.thread_count / warp_lanes;
+  const uint32_t warp_number = warp_of(thread);
+  if (!block.reversed || warp_number >= whole_warps) return thread;
+  return (whole_warps - 1 - warp_number) * warp_lanes + lane_of(thread);
+}
+
 void index_threads(BlockState& block) {
   const dim3 dimension = block.block_dimension;
   dim3& indexed = block.indexed_dimension;
-  if (indexed.x == dimension.x && indexed.y == dimension.y && indexed.z == dimension.z) return;
+  if (indexed.x == dimension.x && indexed.y == dimension.y && indexed.z == dimension.z &&
+      block.indexed_reversed == block.reversed) {
+    return;
+  }
   uint32_t thread = 0;
   for (unsigned z = 0; z < dimension.z; ++z) {
     for (unsigned y = 0; y < dimension.y; ++y) {
       for (unsigned x = 0; x < dimension.x; ++x) {
-        block.thread_indices[thread++] = {static_cast<uint16_t>(x), static_cast<uint16_t>(y),
-                                          static_cast<uint16_t>(z)};
+        block.thread_indices[place_of_thread(block, thread++)] = {
+            static_cast<uint16_t>(x), static_cast<uint16_t>(y), static_cast<uint16_t>(z)};
       }
     }
   }
   indexed = dimension;
+  block.indexed_reversed = block.reversed;
 }
 
 // The lanes of a warp that threads first..count-1 of the block are.

@@ -481,6 +481,8 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
     });
     scale = scale == 0.0f ? 1.0f : -scale;
   }
+  // All warps choose the form of the first tile by the ranges.
+  __syncthreads();
 
   WarpRows<Multiply, RowTiles, KeyTile, Size, Value, T> warp;
   warp.clear();
