@@ -1,3 +1,5 @@
+// Needs no GPU: it compiles for given architectures.
+
 import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { explainMatmul, matmul, zeros } from "../../../src/device/tensor.ts";
 import { recordingDevice } from "./recording_device.ts";
