@@ -1,7 +1,8 @@
 /**
  * Chooses the tests that use a device, by their sources: a test uses a device if it, a module of
  * `tests/` that it imports, or a program of `tests/` that it names, opens one, calls the native library,
- * or runs the command line. What a test computes without any of these is the same on every machine.
+ * or runs the command line. What a test computes without any of these is the same on every machine, as
+ * is what a test says of itself that it needs no GPU: it compiles, or runs on the host device only.
  *
  * @module
  */
@@ -23,6 +24,9 @@ const USES = [USES_DEVICE, MAKES_TENSORS, RUNS_EXAMPLES];
 
 /** A comment that names a test which may never end on a GPU: it runs first, and alone. */
 const MAY_HANG = /^\/\/ May hang on a GPU\b/m;
+
+/** A comment that leaves a test out. */
+export const NEEDS_NO_GPU = /^\/\/ Needs no GPU\b/m;
 
 /** A file of `tests/` that a text imports or names. */
 const NAMED = /["'`]((?:\.{1,2}\/|tests\/)?[\w/.-]+\.(?:ts|cu|cpp))["'`]/g;
@@ -57,7 +61,8 @@ export function deviceTests(root: URL): DeviceTests {
   const subject = (file: string) => file.split("/")[1]!;
   const length = (file: string) => texts.get(file)!.length;
   const files = [...texts.keys()].filter((file) =>
-    file.endsWith("_test.ts") && !OTHER_SUBJECTS.includes(subject(file)) && usesDevice(file)
+    file.endsWith("_test.ts") && !OTHER_SUBJECTS.includes(subject(file)) &&
+    !NEEDS_NO_GPU.test(texts.get(file)!) && usesDevice(file)
   ).toSorted((one, other) => length(other) - length(one) || (one < other ? -1 : 1));
   return { files, suspects: files.filter((file) => MAY_HANG.test(texts.get(file)!)) };
 }

@@ -15,7 +15,7 @@ export function columns(): number {
   return Deno.stdout.isTerminal() ? Math.min(100, Deno.consoleSize().columns || COLUMNS) : COLUMNS;
 }
 
-const WRAPPER = Object.assign(new Help(), { minWidthToWrap: 10 });
+const WRAPPER = Object.assign(new Help(), { minWidthToWrap: 1 });
 
 /** Breaks lines between words. A longer word, such as a path, stays whole. */
 export function wrapText(text: string, width = columns()): string {
@@ -33,8 +33,29 @@ function widthOf(text: string): number {
   return stripAnsiCode(text).length;
 }
 
+/** Words of the last column that are longer go over the edge, and do not squeeze other columns. */
+const WIDEST_WORD = 48;
+
+/** The widths of columns. If the table is too wide, columns of text are narrowed, the last first. */
+function columnWidths(table: readonly (readonly string[])[], alignment: string): number[] {
+  const [header, ...rows] = table;
+  const last = header!.length - 1;
+  const widths = header!.map((_, column) =>
+    Math.max(...table.map((row) => widthOf(row[column] ?? "")))
+  );
+  for (let column = last; column >= 0; column--) {
+    const excess = widths.reduce((sum, width) => sum + width, 2 * last) - columns();
+    if (excess <= 0 || alignment[column] === ">") continue;
+    const words = rows.flatMap((row) => (row[column] ?? "").split(/\s+/)).map(widthOf)
+      .filter((width) => column < last || width <= WIDEST_WORD);
+    const least = Math.max(widthOf(header![column]!), ...words);
+    widths[column] = Math.max(least, widths[column]! - excess);
+  }
+  return widths;
+}
+
 /**
- * A table with aligned columns under a header line. If it is too wide, the last column is wrapped.
+ * A table with aligned columns under a header line. If it is too wide, cells of text are wrapped.
  *
  * @param alignment One character for each column: `<` for left, `>` for right; left by default.
  */
@@ -43,28 +64,21 @@ export function textTable(
   rows: readonly (readonly string[])[],
   alignment = "",
 ): string {
-  const widths = header.map((title, column) =>
-    Math.max(widthOf(title), ...rows.map((row) => widthOf(row[column] ?? "")))
-  );
-  const last = header.length - 1;
-  const left = widths.slice(0, last).reduce((sum, width) => sum + width + 2, 0);
-  const isWide = left + widths[last]! > columns() && alignment[last] !== ">";
-  const lines = !isWide ? rows : rows.flatMap((row) => {
-    const parts = wrapText(row[last] ?? "", columns() - left).split("\n");
-    return parts.map((part, index) =>
-      [...header.keys()].map((column) =>
-        column === last ? part : index === 0 ? row[column] ?? "" : ""
-      )
+  const widths = columnWidths([header, ...rows], alignment);
+  const lines = rows.flatMap((row) => {
+    const cells = row.map((cell, column) =>
+      widthOf(cell) <= widths[column]! ? [cell] : wrapText(cell, widths[column]).split("\n")
     );
+    const height = Math.max(...cells.map((cell) => cell.length));
+    return Array.from({ length: height }, (_, at) => cells.map((cell) => cell[at] ?? ""));
   });
-  if (isWide) widths[last] = Math.max(...[header, ...lines].map((row) => widthOf(row[last]!)));
   const line = (cells: readonly string[]) =>
     cells.map((cell, column) => {
       const space = " ".repeat(Math.max(0, widths[column]! - widthOf(cell)));
       return alignment[column] === ">" ? space + cell : cell + space;
     }).join("  ").trimEnd();
-  return [bold(line(header)), line(widths.map((width) => "─".repeat(width))), ...lines.map(line)]
-    .join("\n");
+  const rule = line(widths.map((width) => "─".repeat(width))).slice(0, columns());
+  return [bold(line(header)), rule, ...lines.map(line)].join("\n");
 }
 
 const PREFIXES = ["", "k", "M", "G", "T", "P"];

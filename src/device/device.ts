@@ -368,7 +368,7 @@ export class Device implements Disposable {
     const elements = trueArray(array);
     if (elements === undefined || dtype === undefined) {
       throw new TypeError(
-        "Cannot upload as array must be a typed array with an element type of its own, or one " +
+        "Cannot call upload() as array must be a typed array with an element type of its own, or one " +
           `that options.dtype names: it is ${describeValue(array)}`,
       );
     }

@@ -46,13 +46,15 @@ export const VALIDATED_OPERATIONS: readonly string[] = [
 
 function requireList(value: unknown, name: string): asserts value is readonly unknown[] {
   if (Array.isArray(value)) return;
-  throw new TypeError(`Cannot validate as ${name} must be an array: it is ${describeValue(value)}`);
+  throw new TypeError(
+    `Cannot call validate() as ${name} must be an array: it is ${describeValue(value)}`,
+  );
 }
 
 function requireCallback(onProgress: unknown): void {
   if (onProgress === undefined || typeof onProgress === "function") return;
   throw new TypeError(
-    `Cannot validate as onProgress must be a function: it is ${describeValue(onProgress)}`,
+    `Cannot call validate() as onProgress must be a function: it is ${describeValue(onProgress)}`,
   );
 }
 
@@ -61,7 +63,7 @@ function requireOperations(operations: readonly string[]): void {
   const unknown = operations.findIndex((name) => !VALIDATED_OPERATIONS.includes(name));
   if (unknown < 0) return;
   throw new RangeError(
-    `Cannot validate as each of operations must be in VALIDATED_OPERATIONS: one is ${
+    `Cannot call validate() as each of operations must be in VALIDATED_OPERATIONS: one is ${
       describeValue(operations[unknown])
     }`,
   );

@@ -206,7 +206,7 @@ export function copyToPinned(
 
 /** Checks the length of a JavaScript buffer, which the native library does not know. */
 function requireRoom(memory: HostMemory, bytes: number, name: string): void {
-  checkSize(bytes, "bytes", "copy");
+  checkSize(bytes, "bytes", "copy memory");
   const length = byteLengthOf(memory);
   if (bytes <= length) return;
   throw new RangeError(

@@ -5,7 +5,7 @@
  */
 
 import { displayAs } from "../ffi/display.ts";
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { cannot, requireInstance, requireObject } from "../ffi/arguments.ts";
 import { CudaError } from "../ffi/cuda_error.ts";
 import type { NativeLibrary } from "../ffi/library.ts";
 import type { DeviceInfo } from "./device_information.ts";
@@ -120,7 +120,7 @@ export function requireOnDevice(
 ): void {
   if (context.isSameDevice(owner.context)) return;
   throw new TypeError(
-    `Cannot ${action} as ${name} must be of ${context.label}: it is of ${owner.context.label}`,
+    `${cannot(action)} as ${name} must be of ${context.label}: it is of ${owner.context.label}`,
   );
 }
 

@@ -6,7 +6,7 @@
  * @module
  */
 
-import { requireOptions } from "../ffi/arguments.ts";
+import { cannot, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { KernelFamily } from "../launch/kernel_library.ts";
@@ -58,7 +58,7 @@ export function moments<D extends NumericDType>(
   const { correction = 1 } = options;
   if (!Number.isFinite(correction) || correction < 0) {
     throw new RangeError(
-      `Cannot ${action} as correction must be a number of at least 0: it is ${
+      `${cannot(action)} as correction must be a number of at least 0: it is ${
         describeValue(correction)
       }`,
     );

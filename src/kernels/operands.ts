@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInstance } from "../ffi/arguments.ts";
+import { cannot, requireInstance } from "../ffi/arguments.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { DeviceBuffer } from "../memory/device_buffer.ts";
 import { type DType, DTYPES, isIntegerDType } from "../memory/dtype.ts";
@@ -56,12 +56,14 @@ export function requireOperands(
     requireInstance(buffer, DeviceBuffer, name, operation);
     if (buffer.disposed) {
       throw new TypeError(
-        `Cannot ${operation} as ${name} must be a live buffer: it is disposed`,
+        `${cannot(operation)} as ${name} must be a live buffer: it is disposed`,
       );
     }
     if (buffer.context.isSameDevice(context)) continue;
     throw new TypeError(
-      `Cannot ${operation} as ${name} must be on ${context.label}: it is on ${buffer.context.label}`,
+      `${
+        cannot(operation)
+      } as ${name} must be on ${context.label}: it is on ${buffer.context.label}`,
     );
   }
 }
@@ -75,7 +77,7 @@ export function requireDType(
 ): void {
   if (allowed.includes(buffer.dtype)) return;
   throw new TypeError(
-    `Cannot ${operation} as ${name} must be ${allowed.join(", ")}: it is ${buffer.dtype}`,
+    `${cannot(operation)} as ${name} must be ${allowed.join(", ")}: it is ${buffer.dtype}`,
   );
 }
 
@@ -88,7 +90,9 @@ export function requireSameDType(
 ): void {
   if (buffer.dtype === wanted.dtype) return;
   throw new TypeError(
-    `Cannot ${operation} as ${name} must be ${wanted.dtype}, as the others are: it is ${buffer.dtype}`,
+    `${
+      cannot(operation)
+    } as ${name} must be ${wanted.dtype}, as the others are: it is ${buffer.dtype}`,
   );
 }
 
@@ -101,7 +105,7 @@ export function requireLength(
 ): void {
   if (buffer.length === length) return;
   throw new RangeError(
-    `Cannot ${operation} as ${name} must have ${length} elements: it has ${buffer.length}`,
+    `${cannot(operation)} as ${name} must have ${length} elements: it has ${buffer.length}`,
   );
 }
 
@@ -129,7 +133,7 @@ export function requireNoPartialOverlap(
 ): void {
   if (input.address === output.address || !overlap(input, output)) return;
   throw new RangeError(
-    `Cannot ${operation} as ${outputName} must be ${name} itself or not overlap it: ${
+    `${cannot(operation)} as ${outputName} must be ${name} itself or not overlap it: ${
       bytesApart(input, output)
     }`,
   );
@@ -145,6 +149,6 @@ export function requireNoOverlap(
 ): void {
   if (!overlap(input, output)) return;
   throw new RangeError(
-    `Cannot ${operation} as ${outputName} must not overlap ${name}: ${bytesApart(input, output)}`,
+    `${cannot(operation)} as ${outputName} must not overlap ${name}: ${bytesApart(input, output)}`,
   );
 }

@@ -7,7 +7,7 @@
  * @module
  */
 
-import { requireOptions } from "../ffi/arguments.ts";
+import { cannot, requireOptions } from "../ffi/arguments.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import type { DeviceMemory } from "../launch/signature/device_memory.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
@@ -185,7 +185,7 @@ function extremum<D extends NumericDType>(
   const stream = begin(operation, context, x, out, options);
   requireSameDType(operation, "out", out, x);
   if (x.length === 0) {
-    throw new RangeError(`Cannot ${operation} as x must have an element: it is empty`);
+    throw new RangeError(`${cannot(operation)} as x must have an element: it is empty`);
   }
   const extrema = extremaBy(EXTREMUM_ROW[operation]);
   extrema(stream, reduceParts(stream, extrema, x, x.dtype as DType), out);

@@ -41,7 +41,7 @@ const COPY_OUT = "copy a buffer to an array";
 export function streamFor(context: DeviceContext, stream: Stream | undefined): Stream {
   if (stream === undefined) return defaultStream(context);
   if (stream instanceof Stream && stream.context.isSameDevice(context)) return stream;
-  requireInstance(stream, Stream, "stream", "enqueue");
+  requireInstance(stream, Stream, "stream", "enqueue a copy");
   throw new TypeError(
     `Cannot enqueue on the stream as it must be of ${context.label}: it is of ${stream.context.label}`,
   );
@@ -297,7 +297,7 @@ function rangeOf(
 export function requireSameDType(source: { readonly dtype: DType }, dtype: DType): void {
   if (source.dtype === dtype) return;
   throw new TypeError(
-    `Cannot copy as source must be ${dtype}, as the buffer is: it is ${source.dtype}`,
+    `Cannot copy a buffer as source must be ${dtype}, as the buffer is: it is ${source.dtype}`,
   );
 }
 
@@ -306,5 +306,5 @@ export function requireArray(
   dtype: DType,
   name: string,
 ): Uint8Array<ArrayBufferLike> {
-  return requireArrayOf(array, dtype, "copy", name, `, as the buffer is ${dtype}`);
+  return requireArrayOf(array, dtype, "copy a buffer", name, `, as the buffer is ${dtype}`);
 }

@@ -149,11 +149,11 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
     device: DeviceBuffer<D>,
     options: CopyOptions & { readonly length?: number; readonly deviceOffset?: number },
   ) {
-    requireInstance(device, DeviceBuffer, "the device buffer", "copy");
-    requireOptions(options, ["stream", "offset", "length", "deviceOffset"], "copy");
+    requireInstance(device, DeviceBuffer, "the device buffer", "copy a buffer");
+    requireOptions(options, ["stream", "offset", "length", "deviceOffset"], "copy a buffer");
     if (device.dtype !== this.dtype) {
       throw new TypeError(
-        `Cannot copy as both buffers must be ${this.dtype}: the device buffer is ${device.dtype}`,
+        `Cannot copy a buffer as both buffers must be ${this.dtype}: the device buffer is ${device.dtype}`,
       );
     }
     if (device.context.library !== this.context.library) {
@@ -191,14 +191,16 @@ displayAs<PinnedBuffer>(PinnedBuffer.prototype, "PinnedBuffer", {
 function requireOffset(name: string, offset: number, limit: number): void {
   if (Number.isInteger(offset) && offset >= 0 && offset <= limit) return;
   throw new RangeError(
-    `Cannot copy as ${name} must be an integer in 0..${limit}: it is ${describeValue(offset)}`,
+    `Cannot copy a buffer as ${name} must be an integer in 0..${limit}: it is ${
+      describeValue(offset)
+    }`,
   );
 }
 
 function requireLength(name: string, offset: number, length: number, limit: number): void {
   if (Number.isInteger(length) && length >= 0 && offset + length <= limit) return;
   throw new RangeError(
-    `Cannot copy as ${name} and length must stay within ${limit} elements: they are ${offset} and ${
+    `Cannot copy a buffer as ${name} and length must stay within ${limit} elements: they are ${offset} and ${
       describeValue(length)
     }`,
   );

@@ -68,13 +68,13 @@ export class TensorScope implements Disposable {
  */
 export function tidy<Result>(f: () => Result): Result {
   if (typeof f !== "function") {
-    throw new TypeError(`Cannot tidy as f must be a function: it is ${describeValue(f)}`);
+    throw new TypeError(`Cannot call tidy() as f must be a function: it is ${describeValue(f)}`);
   }
   using scope = new TensorScope();
   const result = f();
   if (result instanceof Promise) {
     result.catch(() => {});
-    throw new TypeError("Cannot tidy as f must be synchronous: it has returned a promise");
+    throw new TypeError("Cannot call tidy() as f must be synchronous: it has returned a promise");
   }
   return scope.keep(result);
 }

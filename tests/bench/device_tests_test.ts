@@ -1,10 +1,13 @@
 // The tests that `deno task gpu check` runs.
 
 import { assert, assertEquals } from "@std/assert";
-import { deviceTests, OTHER_SUBJECTS } from "../../.ci/gpu/device_tests.ts";
+import { deviceTests, NEEDS_NO_GPU, OTHER_SUBJECTS } from "../../.ci/gpu/device_tests.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
 
 const ROOT = new URL("../../", import.meta.url);
+
+/** Imports the device that `GRIDSTRIDE_DEVICE` names, or names it to a process. */
+const UNDER_TEST = /"[./]*\/support\/(?:device|tensor_forms)\.ts"|GRIDSTRIDE_DEVICE/;
 
 Deno.test("deviceTests() follows imports and named programs, and leaves out other subjects", () => {
   using root = TemporaryDirectory.of({
@@ -15,6 +18,7 @@ Deno.test("deviceTests() follows imports and named programs, and leaves out othe
     "tests/a/named_program.ts": 'import { zeros } from "../../src/device/tensor.ts";',
     "tests/a/example_test.ts": 'import "../../examples/first.ts";',
     "tests/a/hangs_test.ts": "// May hang on a GPU: it waits for itself.\ndefaultDevice();",
+    "tests/a/compiles_test.ts": "// Of a library.\n// Needs no GPU: it compiles.\ngs_abi_version",
     "tests/a/pure_test.ts": 'import { y } from "./pure.ts"; parse("May hang on a GPU");',
     "tests/a/pure.ts": 'import "./pure_test.ts"; export const y = 1;',
     "tests/style/words_test.ts": 'count("openDevice()"); openDevice();',
@@ -42,13 +46,17 @@ Deno.test("deviceTests() chooses every test that imports the device under test",
   const left = all.filter((name) => !folders.has(name) && !OTHER_SUBJECTS.includes(name));
   assertEquals(left, ["support"]);
   const chosen = new Set(files);
-  const missing = all.filter((name) => !OTHER_SUBJECTS.includes(name)).flatMap((name) =>
-    below(name)
-  )
-    .filter((file) => /"[./]*\/support\/device\.ts"/.test(Deno.readTextFileSync(file)))
-    .map((file) => file.slice(file.indexOf("tests/")))
-    .filter((file) => !chosen.has(file));
-  assertEquals(missing, []);
+  const texts = all.filter((name) => !OTHER_SUBJECTS.includes(name)).flatMap(below)
+    .map((file) => [file.slice(file.lastIndexOf("tests/")), Deno.readTextFileSync(file)] as const);
+  const underTest = texts.filter(([, text]) => UNDER_TEST.test(text));
+  assertEquals(underTest.map(([file]) => file).filter((file) => !chosen.has(file)), []);
+  // Compilations take most of the time of a GPU host.
+  const compiling = texts.filter(([, text]) =>
+    /NativeBuild\.open|"\.\/recording_device\.ts"/.test(text)
+  );
+  assert(compiling.length > 8);
+  const silent = compiling.filter(([, text]) => !NEEDS_NO_GPU.test(text) && !UNDER_TEST.test(text));
+  assertEquals(silent.map(([file]) => file), []);
   assert(suspects.length > 0 && suspects.every((file) => chosen.has(file)));
 });
 

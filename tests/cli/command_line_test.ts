@@ -7,6 +7,7 @@ import { type Command, type Invocation, UsageError } from "../../src/cli/command
 import { runProgram } from "../../src/cli/command_line.ts";
 import { defineOptions, extentsOption, integerOption } from "../../src/cli/options.ts";
 import { repositoryPath, runCommandLine } from "../support/subprocess.ts";
+import { TemporaryDirectory } from "../support/temporary_file.ts";
 import { assertFails, runInProcess } from "./in_process.ts";
 
 const MAIN = repositoryPath("src/cli/main.ts");
@@ -67,9 +68,16 @@ Deno.test("`doctor --json` prints the documented fields", async () => {
   );
   assertEquals(diagnosis.ok, true);
   assertEquals(code, 0);
-  const text = await run(["doctor"]);
-  // Paths and commands stay whole.
-  const wide = text.stdout.split("\n").filter((line) => line.length > 80 && !/\S{56}/.test(line));
+  // A path is longer than a line where a compiler is deep in the file system.
+  using folder = new TemporaryDirectory();
+  const deep = `${folder.path}/${"deep/".repeat(8)}bin`;
+  Deno.mkdirSync(deep, { recursive: true });
+  Deno.symlinkSync("/bin/true", `${deep}/g++`);
+  const text = await run(["doctor"], { PATH: `${deep}:${Deno.env.get("PATH")}` });
+  assertStringIncludes(text.stdout, `${deep}/g++`);
+  // A word that is longer than its column stays whole, and ends the line.
+  const wide = text.stdout.split("\n")
+    .filter((line) => line.length > 80 && !/(?:^| {2}|→ )[^\s─]+$/.test(line));
   assertEquals([text.code, wide], [0, []]);
   assertMatch(text.stdout, /^cuda {5}file {11}\S/m);
   assertEquals(diagnosis.libraries.map(({ kind }) => kind), ["cuda", "host"]);

@@ -81,7 +81,6 @@ Deno.test("`occupancy`, `roofline` and `compile` label a fake device", async () 
   for (const args of [["occupancy", ...figures], ["roofline", ...rates], ["compile", SOURCE]]) {
     const fakes = {
       GRIDSTRIDE_FAKE: "24GiB@8.9",
-      GRIDSTRIDE_DEVICE: undefined,
       GRIDSTRIDE_CACHE_DIR: cache,
     };
     const text = await runCommandLine(args, fakes);

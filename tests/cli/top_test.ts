@@ -2,7 +2,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { stripAnsiCode } from "@std/fmt/colors";
 import { describeTelemetry } from "../../src/cli/top.ts";
 import { device } from "../support/device.ts";
-import { repositoryPath, runCommandLine } from "../support/subprocess.ts";
+import { processEnvironment, repositoryPath, runCommandLine } from "../support/subprocess.ts";
 import { assertFails, runInProcess } from "./in_process.ts";
 
 Deno.test("`top --once` prints each device with a bar of its load and its memory", async () => {
@@ -17,7 +17,6 @@ Deno.test("`top --once` prints each device with a bar of its load and its memory
 Deno.test("`top --json` prints one array with the telemetry of all devices", async () => {
   const { code, stdout } = await runCommandLine(["top", "--json"], {
     GRIDSTRIDE_FAKE: "2x24GiB@8.9",
-    GRIDSTRIDE_DEVICE: undefined,
   });
   const devices = JSON.parse(stdout) as Record<string, unknown>[];
   assertEquals([code, devices.map((it) => [it["device"], it["fake"]])], [0, [
@@ -107,7 +106,8 @@ async function onTerminal(key: string): Promise<string> {
     stdin: "piped",
     stdout: "piped",
     stderr: "null",
-    env: { GRIDSTRIDE_FAKE: "1GiB@8.9" },
+    env: processEnvironment({ GRIDSTRIDE_FAKE: "1GiB@8.9", NO_COLOR: undefined }),
+    clearEnv: true,
   }).spawn();
   const keys = child.stdin.getWriter();
   let text = "";

@@ -117,7 +117,7 @@ Deno.test("listDevices() returns nothing when GRIDSTRIDE_FAKE=none", async () =>
         }
       }
     `,
-    { environment: { GRIDSTRIDE_FAKE: "none", GRIDSTRIDE_DEVICE: undefined } },
+    { environment: { GRIDSTRIDE_FAKE: "none" } },
   );
   const [state, ...errors] = stdout.trimEnd().split("\n");
   assertEquals([code, state, errors.length], [0, "false 0 0", 6]);

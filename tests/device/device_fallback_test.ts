@@ -196,7 +196,7 @@ Deno.test("run() leaves a device that an earlier fault has lost, but throws the 
     console.log(JSON.stringify([fault, sum, fallbackCount, operations, device, fallback]));
     Deno.exit(0);`;
   const { code, stdout, stderr } = await runProgram(program, {
-    environment: { GRIDSTRIDE_FAKE: "2x64MiB@8.9", GRIDSTRIDE_DEVICE: undefined },
+    environment: { GRIDSTRIDE_FAKE: "2x64MiB@8.9" },
   });
   assertEquals([code, stderr], [0, ""]);
   assertEquals(JSON.parse(stdout), [

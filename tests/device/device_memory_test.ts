@@ -80,7 +80,7 @@ Deno.test("Device methods refuse pools and buffers of another device", async () 
     console.log(JSON.stringify({ refusals, unchanged: before === after, live: !buffer.disposed }));
   `;
   const { code, stdout, stderr } = await runProgram(program, {
-    environment: { GRIDSTRIDE_FAKE: "2x256MiB@8.9", GRIDSTRIDE_DEVICE: undefined },
+    environment: { GRIDSTRIDE_FAKE: "2x256MiB@8.9" },
   });
   assertEquals([code, stderr], [0, ""]);
   const { refusals, unchanged, live } = JSON.parse(stdout);

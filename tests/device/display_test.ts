@@ -156,7 +156,7 @@ Deno.test("Reports of fakes say so", async () => {
      const { fake } = device.memory.stats();
      const named = JSON.parse([...traceFile([recording])].join("")).traceEvents.find(({ name }) => name === "process_name");
      console.log(JSON.stringify([fake, recording.fake, row.fake, named.args.name]), device.stream);`,
-    { environment: { GRIDSTRIDE_FAKE: "64MiB@8.9", GRIDSTRIDE_DEVICE: undefined } },
+    { environment: { GRIDSTRIDE_FAKE: "64MiB@8.9" } },
   );
   assertEquals([code, stderr], [0, ""]);
   assert(

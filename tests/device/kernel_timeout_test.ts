@@ -16,7 +16,6 @@ Deno.test("A kernel that never ends fails with cudaErrorLaunchTimeout and names 
   const { code, stdout, stderr } = await runFile("tests/device/kernel_timeout_program.ts", {
     environment: {
       GRIDSTRIDE_FAKE: "5x64MiB@8.9",
-      GRIDSTRIDE_DEVICE: undefined,
       GRIDSTRIDE_KERNEL_TIMEOUT: "100",
     },
   });

@@ -223,7 +223,7 @@ Deno.test("`readPressure()` sees another isolate's request after the next call",
 
 Deno.test("`shareMemory()` gives a peer access to mapped memory", async () => {
   const { code, stdout, stderr } = await runFile("tests/ffi/virtual_peers_program.ts", {
-    environment: { GRIDSTRIDE_FAKE: "2x64MiB@8.9", GRIDSTRIDE_DEVICE: undefined },
+    environment: { GRIDSTRIDE_FAKE: "2x64MiB@8.9" },
   });
   assertEquals([code, stderr, stdout], [0, "", "done\n"]);
 });

@@ -115,7 +115,7 @@ Deno.test("PitchedBuffer.copyFrom() copies between pitches, dense buffers and ti
 
 Deno.test("PitchedBuffer copies row by row between two devices", async () => {
   const { code, stderr } = await runFile("tests/memory/pitched_peer_program.ts", {
-    environment: { GRIDSTRIDE_FAKE: "64MiB@8.9;64MiB@8.9", GRIDSTRIDE_DEVICE: undefined },
+    environment: { GRIDSTRIDE_FAKE: "64MiB@8.9;64MiB@8.9" },
   });
   assertEquals([code, stderr], [0, ""]);
 });

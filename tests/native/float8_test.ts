@@ -1,5 +1,6 @@
 // The 8-bit floating-point types of the host device against CUDA's own: what its header does on hosts
 // is the reference, bit for bit. Skipped, saying so, without a toolkit.
+// Needs no GPU: it compiles, and runs on the host device.
 
 import { assert, assertEquals } from "@std/assert";
 import { findCppCompiler } from "../../src/ffi/build/compilers.ts";

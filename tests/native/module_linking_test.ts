@@ -1,6 +1,7 @@
 // How the loader finds the host library for a module: by its soname, in a process that opened it as
 // Deno does, privately, and by whatever path. A module is linked with one copy of the library, and
 // no other may run it.
+// Needs no GPU: it compiles for the host device.
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { runFile } from "../support/subprocess.ts";

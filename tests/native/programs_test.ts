@@ -1,5 +1,6 @@
-// Builds and runs the C++ programs of this folder. GRIDSTRIDE_NATIVE_TESTS_COMPILER names another
+// Builds and runs the C++ programs of this folder that need no GPU. GRIDSTRIDE_NATIVE_TESTS_COMPILER names another
 // compiler than the libraries are built with; where CI is set, a warning in a program is an error.
+// Needs no GPU: it compiles, and runs on the host device.
 
 import { assertEquals } from "@std/assert";
 import { findCudaCompiler } from "../../src/ffi/build/compilers.ts";
@@ -8,7 +9,6 @@ import { NativeBuild, nativeTestFiles } from "./native_build.ts";
 import {
   EXECUTION,
   KERNELS,
-  KERNELS_CUDA,
   LANGUAGE,
   LANGUAGE_NAMES,
   LANGUAGE_NAMES_CUDA,
@@ -19,7 +19,6 @@ import {
   RUNTIME,
   SHIM,
   SHIM_LIBRARY,
-  SHIM_LIBRARY_CUDA,
   SHIM_MODULE,
   TABLES,
 } from "./native_programs.ts";
@@ -115,32 +114,6 @@ Deno.test({
   fn: async () => {
     const path = await (await hostBuild()).program(SHIM);
     await runTestProgram(path, { args: [cudaLibrary!] });
-  },
-});
-
-const onGpu = /^cuda\b/.test(Deno.env.get("GRIDSTRIDE_DEVICE") ?? "");
-const withoutGpu = withoutNvcc !== ""
-  ? withoutNvcc
-  : onGpu
-  ? ""
-  : " (skipped: GRIDSTRIDE_DEVICE is not cuda)";
-
-Deno.test({
-  name: `ABI of the CUDA library, with kernels for every type of argument${withoutGpu}`,
-  ignore: withoutGpu !== "",
-  fn: async () => {
-    const path = await (await hostBuild()).program(SHIM);
-    const args = [await (await cudaBuild()).program(SHIM_LIBRARY_CUDA)];
-    const { skips } = await runTestProgram(path, { args });
-    assertEquals(skips.filter((skip) => skip.startsWith("what needs a device")), []);
-  },
-});
-
-Deno.test({
-  name: `built-in kernels on a GPU${withoutGpu}`,
-  ignore: withoutGpu !== "",
-  fn: async () => {
-    await runTestProgram(await (await cudaBuild()).program(KERNELS_CUDA));
   },
 });
 

@@ -38,15 +38,31 @@ export function repositoryPath(path: string): string {
   return new URL(path, ROOT).pathname;
 }
 
+/** These choose among the devices of this machine, which simulated devices replace. */
+const CHOICES = ["GRIDSTRIDE_DEVICE", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"];
+
+/**
+ * The environment of a process: that of this one, with changes. One that simulates devices inherits no
+ * choice of a device, because the tests of a GPU run with `GRIDSTRIDE_DEVICE=cuda`.
+ */
+export function processEnvironment(
+  changes: Readonly<Record<string, string | undefined>>,
+  inherited: Readonly<Record<string, string>> = Deno.env.toObject(),
+): Record<string, string> {
+  const all: Record<string, string> = { ...inherited, NO_COLOR: "1" };
+  const removed = changes["GRIDSTRIDE_FAKE"] === undefined ? [] : CHOICES;
+  for (const name of removed) delete all[name];
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined) delete all[name];
+    else all[name] = value;
+  }
+  return all;
+}
+
 async function run(
   file: string,
   { permissions = ["-A"], environment = {}, args = [], limit = 300_000 }: SubprocessOptions,
 ): Promise<SubprocessResult> {
-  const env: Record<string, string> = { ...Deno.env.toObject(), NO_COLOR: "1" };
-  for (const [name, value] of Object.entries(environment)) {
-    if (value === undefined) delete env[name];
-    else env[name] = value;
-  }
   const command = new Deno.Command(Deno.execPath(), {
     args: [
       "run",
@@ -58,7 +74,7 @@ async function run(
       file,
       ...args,
     ],
-    env,
+    env: processEnvironment(environment),
     clearEnv: true,
     signal: AbortSignal.timeout(limit),
   });

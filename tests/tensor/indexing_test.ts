@@ -132,11 +132,15 @@ for (const [form, on] of forms) {
       using rows = await take(x, indices, { axis: 0 }).ready();
       // The buffer does not know of reports.
       const taken = rows.buffer;
-      await assertRejects(() => rows.toArray(), RangeError, `Cannot take as ${message}`);
+      await assertRejects(() => rows.toArray(), RangeError, `Cannot call take() as ${message}`);
       assertEquals([...await taken.toArray()], [1, 2, 0, 0, 5, 6]);
       using sum = await scatterAdd(x, indices, ones([3, 2], place)).ready();
       const added = sum.buffer;
-      await assertRejects(() => sum.toArray(), RangeError, `Cannot scatterAdd as ${message}`);
+      await assertRejects(
+        () => sum.toArray(),
+        RangeError,
+        `Cannot call scatterAdd() as ${message}`,
+      );
       assertEquals([...await added.toArray()], [2, 3, 3, 4, 6, 7]);
     }
     using wide = tensor([2n ** 62n], place);

@@ -207,7 +207,7 @@ Deno.test("setPrecision() lets auto choose what the hardware has, in the order o
   for (const [allow, chosen] of cases) {
     const { stdout, stderr } = await runProgram(ALLOWING, {
       args: [JSON.stringify(allow)],
-      environment: { GRIDSTRIDE_FAKE: "4GiB@7.5,4GiB@8.9", GRIDSTRIDE_DEVICE: undefined },
+      environment: { GRIDSTRIDE_FAKE: "4GiB@7.5,4GiB@8.9" },
     });
     assertEquals(stderr, "");
     const lines = ["7.5", "8.9"].map((own, k) => `${own} ${chosen[k]} ${fp16} ${exact}`);

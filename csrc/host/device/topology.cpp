@@ -8,6 +8,7 @@
 #include <mutex>
 #include <numeric>
 #include <string_view>
+#include <tuple>
 
 #include "host/device/device.h"
 
@@ -137,13 +138,16 @@ int set_topology(const double* values, int count) {
 }
 
 // The devices are given in the order of their buses, which is the default here. FASTEST_FIRST sorts
-// by multiprocessors times clock rate, as the numbers say: all run on the same cores.
+// by compute capability, then by multiprocessors times clock rate. NVIDIA documents no rule, only "a
+// simple heuristic"; all devices here run on the same cores.
 void order_devices(std::vector<DeviceSpecification>& all) {
   const char* const order = std::getenv("CUDA_DEVICE_ORDER");
   if (order == nullptr || std::strcmp(order, "FASTEST_FIRST") != 0) return;
   const auto speed = [](const DeviceSpecification& device) {
-    return static_cast<double>(device.attribute(cudaDevAttrMultiProcessorCount).value_or(0)) *
-           device.attribute(cudaDevAttrClockRate).value_or(1);
+    const double rate = device.attribute(cudaDevAttrClockRate).value_or(1);
+    return std::tuple(device.attribute_or_zero(cudaDevAttrComputeCapabilityMajor),
+                      device.attribute_or_zero(cudaDevAttrComputeCapabilityMinor),
+                      device.attribute_or_zero(cudaDevAttrMultiProcessorCount) * rate);
   };
   std::stable_sort(all.begin(), all.end(),
                    [&](const auto& a, const auto& b) { return speed(a) > speed(b); });

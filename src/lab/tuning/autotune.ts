@@ -4,6 +4,7 @@
  * @module
  */
 
+import { cannot } from "../../ffi/arguments.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { CudaError, OutOfMemoryError } from "../../ffi/cuda_error.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
@@ -489,7 +490,9 @@ function requireNoPromise(returned: unknown): void {
   if (typeof (returned as Partial<PromiseLike<unknown>> | undefined)?.then !== "function") return;
   Promise.resolve(returned).catch(() => {});
   throw new LaunchRefusedError(
-    `Cannot ${ACTION} as options.launch must enqueue and return: it returned a promise, and a wait ` +
+    `${
+      cannot(ACTION)
+    } as options.launch must enqueue and return: it returned a promise, and a wait ` +
       "within a launch would be timed with it; options.prepare may wait",
   );
 }

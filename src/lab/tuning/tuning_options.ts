@@ -5,6 +5,7 @@
  */
 
 import {
+  cannot,
   refuseOption,
   requireInstance,
   requireInteger,
@@ -176,7 +177,7 @@ export function canonicalText(value: unknown, path: string): string {
   let count = 0;
   const refuse = (path: string, problem: string): never => {
     throw new TypeError(
-      `Cannot ${ACTION} as ${path} must be plain data (numbers, bigints, texts, booleans, null, ` +
+      `${cannot(ACTION)} as ${path} must be plain data (numbers, bigints, texts, booleans, null, ` +
         `arrays and objects): ${problem}`,
     );
   };
@@ -270,7 +271,7 @@ function readCandidates(configurations: readonly TuningValue[]): Candidate[] {
     const before = places.get(text);
     if (before !== undefined) {
       throw new RangeError(
-        `Cannot ${ACTION} as options.configurations must differ: ${index} is the same as ` +
+        `${cannot(ACTION)} as options.configurations must differ: ${index} is the same as ` +
           `${before}, ${text}`,
       );
     }
@@ -290,7 +291,7 @@ function candidatesAmong(
   const [foreign] = texts;
   if (foreign === undefined) return found;
   throw new RangeError(
-    `Cannot ${ACTION} as ${path} must be among options.configurations: there is ${foreign}`,
+    `${cannot(ACTION)} as ${path} must be among options.configurations: there is ${foreign}`,
   );
 }
 
@@ -310,7 +311,7 @@ export function prunedCandidates(
     "the result of options.prune",
   );
   if (stay.length > 0) return stay;
-  throw new RangeError(`Cannot ${ACTION} as options.prune must leave a configuration`);
+  throw new RangeError(`${cannot(ACTION)} as options.prune must leave a configuration`);
 }
 
 /** Checks the options of one tuning, which may be those of {@linkcode AutotuneOptions}. */
@@ -328,7 +329,7 @@ export function readRun(context: DeviceContext, options: TuningRun<never>) {
     if (!buffer.disposed && buffer.context.isSameDevice(context)) return buffer;
     const actual = buffer.disposed ? "disposed" : `on ${buffer.context.label}`;
     throw new TypeError(
-      `Cannot ${ACTION} as ${name} must be a live buffer on ${context.label}: it is ${actual}`,
+      `${cannot(ACTION)} as ${name} must be a live buffer on ${context.label}: it is ${actual}`,
     );
   });
   if (signal !== undefined) requireInstance(signal, AbortSignal, "options.signal", ACTION);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireOptions } from "../../ffi/arguments.ts";
+import { cannot, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { type DType, isFloatDType } from "../../memory/dtype.ts";
 import {
@@ -121,14 +121,16 @@ export function norm<D extends DType>(
   const { axis: _, keepDims: __, ...place } = rest;
   if (ord !== "fro" && (typeof ord !== "number" || Number.isNaN(ord))) {
     throw new TypeError(
-      `Cannot ${ACTION} as options.ord must be a number or "fro": it is ${describeValue(ord)}`,
+      `${cannot(ACTION)} as options.ord must be a number or "fro": it is ${describeValue(ord)}`,
     );
   }
   requireNumbers(x as Tensor, ACTION);
   const axes = requireAxes(rest.axis, x.rank, ACTION);
   if (ord === "fro" && axes.length !== 2) {
     throw new RangeError(
-      `Cannot ${ACTION} as options.axis must name two axes for the order "fro": there are ${axes.length}`,
+      `${
+        cannot(ACTION)
+      } as options.axis must name two axes for the order "fro": there are ${axes.length}`,
     );
   }
   const dtype = meanResult(x.dtype);

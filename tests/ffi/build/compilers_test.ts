@@ -1,3 +1,5 @@
+// Needs no GPU: it looks for compilers.
+
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { BuildError } from "../../../src/ffi/build/build_error.ts";
 import {

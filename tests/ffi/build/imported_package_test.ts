@@ -1,3 +1,5 @@
+// Needs no GPU: it compiles.
+
 import {
   assert,
   assertEquals,

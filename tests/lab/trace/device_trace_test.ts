@@ -288,7 +288,7 @@ Deno.test("DeviceTrace refuses use after the end and wrong options by name", asy
 });
 
 Deno.test("DeviceTrace records peer copies and survives a lost device", async () => {
-  const environment = { GRIDSTRIDE_FAKE: "2x1GiB@8.9", CUDA_VISIBLE_DEVICES: undefined };
+  const environment = { GRIDSTRIDE_FAKE: "2x1GiB@8.9" };
   const { code, stderr } = await runFile("tests/lab/trace/device_trace_program.ts", {
     environment,
   });

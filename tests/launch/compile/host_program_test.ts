@@ -1,3 +1,5 @@
+// Needs no GPU: it compiles for the host device.
+
 import "../../support/cache_directory.ts";
 import { assertEquals, assertMatch, assertRejects, assertStrictEquals } from "@std/assert";
 import { versionedCacheDirectory } from "../../../src/ffi/cache_directory.ts";

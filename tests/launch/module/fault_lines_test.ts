@@ -27,7 +27,6 @@ for (const compiler of ["g++", "clang++"].filter(isThere)) {
         environment: {
           CXX: compiler,
           GRIDSTRIDE_FAKE: "10x64MiB@8.9",
-          GRIDSTRIDE_DEVICE: undefined,
         },
       });
       assertEquals([code, stderr], [0, ""]);

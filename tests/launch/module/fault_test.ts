@@ -146,7 +146,7 @@ Deno.test({
   ignore: !isHost,
   fn: async () => {
     const { code, stdout, stderr } = await runFile("tests/launch/module/fault_program.ts", {
-      environment: { GRIDSTRIDE_FAKE: "2x64MiB@8.9", GRIDSTRIDE_DEVICE: undefined },
+      environment: { GRIDSTRIDE_FAKE: "2x64MiB@8.9" },
     });
     assertEquals([code, stdout, stderr], [0, "done\n", ""]);
   },

@@ -224,7 +224,7 @@ Deno.test(
       await device.done().catch(({ detail }) => console.log(detail));
     }`;
     const { code, stdout, stderr } = await runProgram(program, {
-      environment: { GRIDSTRIDE_FAKE: "4x64MiB@8.9", GRIDSTRIDE_DEVICE: undefined },
+      environment: { GRIDSTRIDE_FAKE: "4x64MiB@8.9" },
     });
     assertEquals([code, stderr], [0, ""]);
     assertMatch(

@@ -5,8 +5,6 @@ Deno.test("MultiDeviceMemory places, binds, overflows, copies and counts", async
   const { code, stdout, stderr } = await runFile("tests/memory/manager/multi_device_program.ts", {
     environment: {
       GRIDSTRIDE_FAKE: "3x1GiB@8.9",
-      GRIDSTRIDE_DEVICE: undefined,
-      CUDA_VISIBLE_DEVICES: undefined,
     },
   });
   assertEquals([code, stderr], [0, ""]);

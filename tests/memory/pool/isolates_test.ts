@@ -11,7 +11,7 @@ interface Attempt {
 
 Deno.test("an isolate without memory makes another return memory", async () => {
   const { code, stdout, stderr } = await runFile("tests/memory/pool/programs/pressure_program.ts", {
-    environment: { GRIDSTRIDE_FAKE: "1x256MiB@8.9", GRIDSTRIDE_DEVICE: undefined },
+    environment: { GRIDSTRIDE_FAKE: "1x256MiB@8.9" },
   });
   assertEquals([code, stderr], [0, ""]);
   const steps: Readonly<Record<string, Attempt>> = JSON.parse(stdout);

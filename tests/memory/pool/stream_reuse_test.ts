@@ -145,7 +145,7 @@ async function playEarly(kind: "mapped" | "plain") {
     "tests/memory/pool/programs/early_event_program.ts",
     {
       args: [kind],
-      environment: { GRIDSTRIDE_DEVICE: undefined, GRIDSTRIDE_FAKE: "2x64MiB@8.9" },
+      environment: { GRIDSTRIDE_FAKE: "2x64MiB@8.9" },
     },
   );
   assertEquals([code, stderr], [0, ""]);

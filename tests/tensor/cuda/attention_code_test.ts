@@ -1,4 +1,5 @@
 // The machine code of attention for an H100. There the inner loops decide the speed.
+// Needs no GPU: it compiles for given architectures.
 
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import {

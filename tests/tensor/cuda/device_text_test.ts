@@ -1,5 +1,6 @@
 // The templates of generated kernels as a compiler for CUDA reads them, which the host's compiler
 // preprocesses: no CUDA is needed.
+// Needs no GPU: it compiles for given architectures.
 
 import { assert, assertEquals } from "@std/assert";
 import { nativeSources } from "../../../.ci/manifest.ts";

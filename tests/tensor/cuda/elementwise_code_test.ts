@@ -1,4 +1,5 @@
 // The machine code of elementwise kernels: the bytes that a thread has in flight.
+// Needs no GPU: it compiles for given architectures.
 
 import { assert, assertEquals } from "@std/assert";
 import type { DType } from "../../../mod.ts";

@@ -1,4 +1,5 @@
 // The kernels of examples/kernels are compiled for CUDA by NVRTC, which needs no GPU.
+// Needs no GPU: it compiles for given architectures.
 
 import { assertEquals } from "@std/assert";
 import { compileImage, type CompileOptions, type Device } from "../../../mod.ts";

@@ -2,6 +2,7 @@
 //
 // GRIDSTRIDE_TEST_CAPABILITIES="8.0 12.0" adds compute capabilities, for which all instances for tensor
 // cores are compiled to machine code. Otherwise those with the most registers are.
+// Needs no GPU: it compiles for given architectures.
 
 import { assert, assertEquals } from "@std/assert";
 import type { DType } from "../../../mod.ts";

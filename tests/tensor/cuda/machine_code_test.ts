@@ -1,4 +1,5 @@
 // The reader of machine code, which the tests of the kernels' code use.
+// Needs no GPU: it compiles for given architectures.
 
 import { assertEquals } from "@std/assert";
 import { readInstructions } from "./machine_code.ts";

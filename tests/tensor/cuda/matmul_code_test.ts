@@ -1,4 +1,5 @@
 // The machine code of matrix products for compute capability 9.0.
+// Needs no GPU: it compiles for given architectures.
 
 import { assert, assertEquals } from "@std/assert";
 import type { DType } from "../../../mod.ts";

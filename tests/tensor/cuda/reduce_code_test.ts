@@ -1,5 +1,6 @@
 // The machine code of reductions and row programs: memory is read by 16 bytes, once, with as many loads
 // in flight as hide its latency, and no register is spilled.
+// Needs no GPU: it compiles for given architectures.
 
 import { assert, assertEquals } from "@std/assert";
 import type { DType } from "../../../mod.ts";

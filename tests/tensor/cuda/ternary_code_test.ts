@@ -1,5 +1,6 @@
 // The machine code of products with ternary weights: loads before their first use, and instructions for
 // each product.
+// Needs no GPU: it compiles for given architectures.
 
 import { assert, assertEquals } from "@std/assert";
 import { ones, type Tensor, zeros } from "../../../src/device/tensor.ts";
