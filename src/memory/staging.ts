@@ -84,7 +84,7 @@ export class PinnedSlab implements Disposable {
       this.context,
       () =>
         duringDeviceWait(library, async () => {
-          // Of a lost device, which the release tells as well, the memory is given back, too.
+          // If this fails, the release waits by itself, and reports what it meets.
           await deviceDone(this.context).catch(() => {});
           await releasePinned(library, ordinal, this.#handle);
         }),

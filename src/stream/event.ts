@@ -263,8 +263,8 @@ export async function eventDone(context: DeviceContext, event: number): Promise<
 /**
  * Resolves when all work that a device has by now is done, without blocking the event loop.
  *
- * `cudaDeviceSynchronize` holds a lock of the context while it waits: calls of this thread that need
- * it, such as pinning memory, would wait as long. An event after all work needs no thread either.
+ * `cudaDeviceSynchronize` on another thread would do so only on the host device: on a GPU, calls of
+ * this thread that need the context wait until it returns. Drivers before CUDA 12.5 have no other way.
  */
 export async function deviceDone(context: DeviceContext): Promise<void> {
   const { library, ordinal } = context;
