@@ -31,7 +31,7 @@
 
 #include "gridstride_status.h"
 
-#define GS_ABI_VERSION 8
+#define GS_ABI_VERSION 9
 
 #if defined(__GNUC__) || defined(__clang__)
 #define GS_API __attribute__((visibility("default")))
@@ -338,6 +338,10 @@ GS_API int32_t gs_event_destroy(int32_t event);
 
 /* Hot. stream; operand[0] event of the same device. */
 GS_API int32_t gs_event_record(void);
+
+/* Records the event after all work that the device has by now, of all streams and libraries.
+ * GS_ERROR_UNSUPPORTED where the driver cannot: it is older than CUDA 12.5. */
+GS_API int32_t gs_event_record_device(int32_t device, int32_t event);
 
 /* Hot. operand[0] event. result[0]: 1 when its last record is done, or it has none; else 0. */
 GS_API int32_t gs_event_query(void);

@@ -91,6 +91,8 @@
   CALL(cuKernelGetFunction)                           \
   CALL(cuFuncLoad)                                    \
   CALL(cuFuncIsLoaded)                                \
+  CALL(cuCtxGetCurrent)                               \
+  CALL(cuCtxRecordEvent)                              \
   CALL(nvmlInit_v2)                                   \
   CALL(nvmlDeviceGetHandleByUUID)                     \
   CALL(nvmlDeviceGetMemoryInfo)                       \

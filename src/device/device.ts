@@ -13,7 +13,6 @@ import {
   deviceMemory,
   divertOutput,
   enablePeerAccess,
-  synchronizeDevice,
   synchronizeDeviceSync,
 } from "../ffi/native_device.ts";
 import { DeviceContext, labelOf, requireOnDevice, whileHeld } from "../hardware/device_context.ts";
@@ -65,7 +64,7 @@ import { UploadRing, type UploadRingOptions } from "../memory/upload/upload_ring
 import { logActivity } from "../stream/activity.ts";
 import { setStreamMode } from "../stream/automatic_streams.ts";
 import { defaultStream, Stream, type StreamOptions } from "../stream/stream.ts";
-import { Event, type EventOptions } from "../stream/event.ts";
+import { deviceDone, Event, type EventOptions } from "../stream/event.ts";
 import { duringDeviceWait, refuseDeviceWait } from "../stream/running_captures.ts";
 import { WorkOrder } from "../stream/work_order.ts";
 import {
@@ -176,9 +175,9 @@ export class Device implements Disposable {
    */
   async done(): Promise<void> {
     const context = this.#use();
-    const { library, ordinal } = context;
+    const { library } = context;
     refuseDeviceWait(library, `wait for ${this.label}`);
-    const wait = () => duringDeviceWait(library, () => synchronizeDevice(library, ordinal));
+    const wait = () => duringDeviceWait(library, () => deviceDone(context));
     await WorkOrder.of(this).inOrder(context, wait);
   }
 

@@ -91,6 +91,7 @@ export const DECLARATIONS = {
   gs_event_create: "int32_t device, int32_t timing, double* result",
   gs_event_destroy: "int32_t event",
   gs_event_record: "",
+  gs_event_record_device: "int32_t device, int32_t event",
   gs_event_query: "",
   gs_event_synchronize: "int32_t event",
   gs_event_elapsed: "int32_t start, int32_t end, double* result",

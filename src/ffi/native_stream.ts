@@ -5,9 +5,12 @@
  */
 
 import { checkSize } from "./arguments.ts";
-import { call, check, statusError, withOperands } from "./check.ts";
+import { call, callStatus, check, statusError, withOperands } from "./check.ts";
 import { RESULT } from "./command_block.ts";
 import type { NativeLibrary } from "./library.ts";
+
+/** `GS_ERROR_UNSUPPORTED`. */
+const UNSUPPORTED = -7;
 
 /** Creates a non-blocking stream and returns its handle. */
 export function createStream(library: NativeLibrary, device: number, priority: number): number {
@@ -81,6 +84,19 @@ export function recordEvent(
 ): void {
   const status = withOperands(library, device, stream, event).gs_event_record();
   if (status !== 0) check(library, status, "record an event", device);
+}
+
+/**
+ * Records an event after all work that its device has by now, of all streams and libraries.
+ *
+ * @returns Whether the driver can.
+ */
+export function recordDevice(library: NativeLibrary, device: number, event: number): boolean {
+  const action = "record an event after all work of the device";
+  const status = callStatus(library, "gs_event_record_device", action, device, event);
+  if (status === UNSUPPORTED) return false;
+  check(library, status, action, device);
+  return true;
 }
 
 export function queryEvent(library: NativeLibrary, device: number, event: number): boolean {

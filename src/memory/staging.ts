@@ -15,7 +15,7 @@ import { giveBack, giveBackAfterFailure, giveBackAsync } from "../ffi/give_back.
 import { registerPinned, releasePinned, releasePinnedSync } from "../ffi/native_memory.ts";
 import { createEvent, destroyEvent, queryEvent, recordEvent } from "../ffi/native_stream.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
-import { eventDone } from "../stream/event.ts";
+import { deviceDone, eventDone } from "../stream/event.ts";
 import type { Stream } from "../stream/stream.ts";
 import {
   duringDeviceWait,
@@ -82,7 +82,12 @@ export class PinnedSlab implements Disposable {
     refuseDeviceWait(library, "release pinned memory");
     await giveBackAsync(
       this.context,
-      () => duringDeviceWait(library, () => releasePinned(library, ordinal, this.#handle)),
+      () =>
+        duringDeviceWait(library, async () => {
+          // If this fails, the release waits by itself, and reports what it meets.
+          await deviceDone(this.context).catch(() => {});
+          await releasePinned(library, ordinal, this.#handle);
+        }),
       () => this.#handle = 0,
     );
   }

@@ -8,12 +8,14 @@ import { displayAs } from "../ffi/display.ts";
 import { setImmediate } from "node:timers";
 import { requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
+import { synchronizeDevice } from "../ffi/native_device.ts";
 import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
 import {
   createEvent,
   destroyEvent,
   elapsedMilliseconds,
   queryEvent,
+  recordDevice,
   recordEvent,
   synchronizeEvent,
   synchronizeEventSync,
@@ -256,4 +258,27 @@ export async function eventDone(context: DeviceContext, event: number): Promise<
     await nextTurn();
   } while (performance.now() - started < POLLING_MILLISECONDS);
   await synchronizeEvent(library, ordinal, event);
+}
+
+/**
+ * Resolves when all work that a device has by now is done, without blocking the event loop.
+ *
+ * `cudaDeviceSynchronize` on another thread would do so only on the host device: on a GPU, calls of
+ * this thread that need the context wait until it returns. Drivers before CUDA 12.5 have no other way.
+ */
+export async function deviceDone(context: DeviceContext): Promise<void> {
+  const { library, ordinal } = context;
+  const event = createEvent(library, ordinal, false);
+  const destroy = () => destroyEvent(library, ordinal, event);
+  try {
+    if (recordDevice(library, ordinal, event)) {
+      await eventDone(context, event);
+      // Returns at once, after the driver has written what kernels have printed.
+      synchronizeEventSync(library, ordinal, event);
+    } else await synchronizeDevice(library, ordinal);
+    giveBack(context, destroy, () => {});
+  } catch (error) {
+    giveBackAfterFailure({ [Symbol.dispose]: destroy });
+    throw error;
+  }
 }

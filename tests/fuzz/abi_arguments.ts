@@ -280,6 +280,7 @@ function members(declarations: readonly string[]): Readonly<Record<string, fc.Ar
     gs_event_create: passes(device, fc.oneof(fc.constantFrom(0, 1), int32), result),
     gs_event_destroy: passes(event),
     gs_event_record: hot(event),
+    gs_event_record_device: passes(device, event),
     gs_event_query: hot(event),
     gs_event_synchronize: passes(event),
     gs_event_elapsed: passes(event, event, result),

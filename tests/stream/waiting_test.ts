@@ -1,4 +1,5 @@
-// May hang on a GPU if CUDA loads a kernel only at its first launch, and waits for others then.
+// May hang on a GPU: a call that waits for the device, or for a lock that such a call holds, never
+// returns while a gate is closed.
 
 import { assertEquals } from "@std/assert";
 import { device } from "../support/device.ts";
@@ -32,6 +33,7 @@ Deno.test("Waiting leaves Deno's threads to file access when more waits than thr
   using small = device.allocate("float32", 4, { fill: 2 });
   using large = device.allocate("float32", 100_000, { fill: 3 });
   await device.stream.done();
+  const synchronizedBefore = callTally(device.context.library, "cudaDeviceSynchronize");
   gates.close(0);
   const { stream } = gates;
   using event = stream.record();
@@ -45,8 +47,29 @@ Deno.test("Waiting leaves Deno's threads to file access when more waits than thr
   await settle();
   await Deno.readFile(new URL(import.meta.url));
   assertEquals(event.query(), false, "the file was read after the kernel");
+  const { library } = device.context;
+  const synchronized = callTally(library, "cudaDeviceSynchronize") - synchronizedBefore;
+  assertEquals(synchronized, 0, "it holds a lock of the context while it waits");
   gates.open(0);
   await Promise.all(waits);
+});
+
+Deno.test("Device.done() waits for the work that all streams have, and for no later work", async () => {
+  using gates = new Gates();
+  await device.stream.done();
+  gates.close(0);
+  // The host device may have threads for only one gate and its opener.
+  using passed = gates.stream.record();
+  gates.other.wait(passed);
+  let isDone = false;
+  const done = device.done().then(() => isDone = true);
+  await settle();
+  assertEquals(isDone, false);
+  gates.close(1, gates.other);
+  gates.open(0);
+  await done;
+  assertEquals(gates.other.query(), false);
+  gates.open(1);
 });
 
 Deno.test("Event.done() resolves in the order of the records when waits begin in another", async () => {

@@ -92,13 +92,14 @@ Deno.test("einsum() takes views, and has the common element type", async () => {
   assertEquals([product.dtype, await product.item()], ["int8", 20_000 % 256]);
 });
 
-Deno.test("einsum() multiplies first what makes small products", () => {
+Deno.test("einsum() multiplies first what makes small products", async () => {
   // Left to right, there would be a matrix of 4 TiB.
   using column = zeros([2 ** 20, 1], { device });
   using row = zeros([1, 2 ** 20], { device });
   using vector = zeros([2 ** 20], { device });
   using result = einsum("ij,jk,k->i", [column, row, vector]);
   assertEquals(result.shape, [2 ** 20]);
+  await result.ready();
 });
 
 Deno.test("einsum() names the subscripts that do not fit", () => {

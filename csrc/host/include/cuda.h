@@ -52,6 +52,7 @@ typedef struct CUkern_st* CUkernel;
 typedef struct CUfunc_st* CUfunction;
 typedef struct CUlib_st* CUlibrary;
 typedef struct CUmod_st* CUmodule;
+typedef struct CUctx_st* CUcontext;
 
 typedef enum CUfunctionLoadingState_enum : int {
   CU_FUNCTION_LOADING_STATE_UNLOADED = 0,
@@ -146,6 +147,14 @@ CUresult cuMemsetD16Async(CUdeviceptr destination, unsigned short value, size_t 
                           CUstream stream);
 CUresult cuMemsetD32Async(CUdeviceptr destination, unsigned int value, size_t count,
                           CUstream stream);
+
+// ---- contexts ----------------------------------------------------------------------------------
+
+// Of the calling thread's device, which has one context.
+CUresult cuCtxGetCurrent(CUcontext* pctx);
+
+// Records the event after all work that the device has by now, also of destroyed streams.
+CUresult cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent);
 
 // ---- kernels -----------------------------------------------------------------------------------
 

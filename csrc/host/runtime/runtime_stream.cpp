@@ -184,6 +184,20 @@ cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle) {
   return cudaSuccess;
 }
 
+cudaError_t record_device(cudaEvent_t handle, CUcontext context) {
+  const auto event = find_event(handle);
+  if (event == nullptr || reinterpret_cast<CUcontext>(&event->device()) != context) {
+    return cudaErrorInvalidResourceHandle;
+  }
+  Device& device = event->device();
+  if (device.fault_code() != cudaSuccess) return device.fault_code();
+  const cudaError_t forbidden = capture_forbids_waiting(device);
+  if (forbidden != cudaSuccess) return forbidden;
+  forget_captured_record(*event);
+  StreamGraph::instance().record(device, *event);
+  return cudaSuccess;
+}
+
 // On a device with a fault recordings complete too, because waiting threads must end. The caller
 // gets the fault.
 cudaError_t query(cudaEvent_t handle) {
@@ -246,6 +260,20 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return api_call([&] { return record(event, stream); });
+}
+
+CUresult cuCtxGetCurrent(CUcontext* context) {
+  return driver_call([&] {
+    if (context == nullptr) return cudaErrorInvalidValue;
+    Device* const device = current_device();
+    if (device == nullptr) return cudaErrorNoDevice;
+    *context = reinterpret_cast<CUcontext>(device);
+    return cudaSuccess;
+  });
+}
+
+CUresult cuCtxRecordEvent(CUcontext context, CUevent event) {
+  return driver_call([&] { return record_device(event, context); });
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {

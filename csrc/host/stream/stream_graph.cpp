@@ -264,6 +264,24 @@ void StreamGraph::record(Stream& stream, Event& event) {
   start_all(starts);
 }
 
+void StreamGraph::record(Device& device, Event& event) {
+  Operation operation;
+  operation.record = std::make_shared<EventRecord>();
+  // Where the work of all streams meets. The device keeps it until the recording is complete.
+  const auto meeting = std::make_shared<Stream>(device, cudaStreamNonBlocking, 0);
+  Starts starts;
+  {
+    const Lock lock(mutex_);
+    event.latest = operation.record;
+    const std::vector<std::shared_ptr<Stream>> active = device.active_streams();
+    for (const std::shared_ptr<Stream>& stream : active) append_edge(*stream, *meeting);
+    append(*meeting, std::move(operation));
+    for (const std::shared_ptr<Stream>& stream : active) advance(*stream, starts);
+    advance(*meeting, starts);
+  }
+  start_all(starts);
+}
+
 void StreamGraph::wait_for_event(Stream& stream, Event& event) {
   // The edge only delays: nothing can start here that could not before, and nothing is freed.
   Starts starts;

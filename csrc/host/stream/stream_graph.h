@@ -33,6 +33,9 @@ class StreamGraph {
   // Appends a recording of the event and makes it the event's latest.
   void record(Stream& stream, Event& event);
 
+  // The same after the work that all streams of the device, also destroyed ones, have by now.
+  void record(Device& device, Event& event);
+
   // Later operations of the stream wait for the event's latest recording, if it has one.
   void wait_for_event(Stream& stream, Event& event);
 

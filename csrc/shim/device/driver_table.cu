@@ -27,6 +27,8 @@ const DriverTable& driver_table() {
       &cuKernelGetFunction,
       &cuFuncLoad,
       &cuFuncIsLoaded,
+      &cuCtxGetCurrent,
+      &cuCtxRecordEvent,
   };
   return table;
 }
@@ -79,6 +81,8 @@ DriverTable filled_from_driver() {
   find_function(get_address, "cuKernelGetFunction", 12000, table.kernel_get_function);
   find_function(get_address, "cuFuncLoad", 12040, table.function_load);
   find_function(get_address, "cuFuncIsLoaded", 12040, table.function_is_loaded);
+  find_function(get_address, "cuCtxGetCurrent", 4000, table.context_get_current);
+  find_function(get_address, "cuCtxRecordEvent", 12050, table.context_record_event);
   return table;
 }
 

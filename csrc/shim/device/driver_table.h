@@ -37,6 +37,8 @@ struct DriverTable {
   CUresult (*kernel_get_function)(CUfunction* function, CUkernel kernel) = nullptr;
   CUresult (*function_load)(CUfunction function) = nullptr;
   CUresult (*function_is_loaded)(CUfunctionLoadingState* state, CUfunction function) = nullptr;
+  CUresult (*context_get_current)(CUcontext* context) = nullptr;
+  CUresult (*context_record_event)(CUcontext context, CUevent event) = nullptr;
 
   // The functions for loading kernels came with CUDA 12.4.
   bool has_kernel_loading() const {

@@ -2,6 +2,7 @@
 #include "shim/stream/stream.h"
 
 #include "shim/block.h"
+#include "shim/device/driver_table.h"
 #include "shim/isolate.h"
 
 namespace gridstride {
@@ -166,6 +167,27 @@ int32_t gs_event_record(void) {
     GS_CALL(cudaEventRecord, event->event, stream->stream);
     event->stream.store(in.stream(), std::memory_order_relaxed);
     event->record.store(records.fetch_add(1) + 1, std::memory_order_relaxed);
+  });
+}
+
+int32_t gs_event_record_device(int32_t device, int32_t event) {
+  return guarded([&] {
+    const EventUse used = events.use(event);
+    require(used->device == device, GS_ERROR_FOREIGN);
+    make_current(device);
+    const DriverTable& driver = driver_table();
+    require(driver.context_get_current != nullptr && driver.context_record_event != nullptr,
+            GS_ERROR_UNSUPPORTED);
+    CUcontext context = nullptr;
+    call(CallKind::cuCtxGetCurrent, [&] { return driver.context_get_current(&context); });
+    const int32_t status = attempt(CallKind::cuCtxRecordEvent, [&] {
+      return driver.context_record_event(context, used->event);
+    });
+    require(status != cudaErrorNotSupported, GS_ERROR_UNSUPPORTED);
+    if (status != 0) fail_call(CallKind::cuCtxRecordEvent, status);
+    // Such records are reached in their order, like those of a stream.
+    used->stream.store(-1 - device, std::memory_order_relaxed);
+    used->record.store(records.fetch_add(1) + 1, std::memory_order_relaxed);
   });
 }
 

@@ -40,7 +40,7 @@ using EventPoint = std::pair<int64_t, uint64_t>;
 struct Event {
   int device = no_device;
   cudaEvent_t event = nullptr;
-  std::atomic<int32_t> stream{0};   // of the last record; 0: none
+  std::atomic<int32_t> stream{0};   // of the last record; 0: none, negative: all of a device
   std::atomic<uint64_t> record{0};  // the number of the last record
 
   EventPoint last_record() const { return EventPoint{stream, record}; }

@@ -208,6 +208,8 @@ Provocations provocations(Bench& on) {
       {"cudaEventCreateWithFlags", event},
       {"cudaEventDestroy", event},
       {"cudaEventRecord", [&on] { return on.hot(gs.gs_event_record, on.events[0]); }},
+      {"cuCtxGetCurrent", [&on] { return gs.gs_event_record_device(0, on.events[0]); }},
+      {"cuCtxRecordEvent", [&on] { return gs.gs_event_record_device(0, on.events[0]); }},
       {"cudaEventQuery", [&on] { return on.hot(gs.gs_event_query, on.events[0]); }},
       {"cudaEventSynchronize", [&on] { return gs.gs_event_synchronize(on.events[0]); }},
       {"cudaEventElapsedTime",

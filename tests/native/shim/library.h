@@ -75,6 +75,7 @@
   FUNCTION(gs_event_create)         \
   FUNCTION(gs_event_destroy)        \
   FUNCTION(gs_event_record)         \
+  FUNCTION(gs_event_record_device)  \
   FUNCTION(gs_event_query)          \
   FUNCTION(gs_event_synchronize)    \
   FUNCTION(gs_event_elapsed)        \
