@@ -12,6 +12,7 @@ import {
 import { type DType, DTYPES, integerRange, isFloatDType } from "../../memory/dtype.ts";
 import * as elementwise from "../../tensor/elementwise.ts";
 import { fromTypedArray, full } from "../../tensor/creation.ts";
+import { DeviceWork } from "../../tensor/kit/device_work.ts";
 import { domainProblem, OPERATIONS } from "../../tensor/kit/expression/operations.ts";
 import { fuse } from "../../tensor/fusion.ts";
 import { matmul } from "../../tensor/matmul/matmul.ts";
@@ -229,6 +230,9 @@ function reductionCases(): TensorCase[] {
   return [...reduced, ...products, ...matrices];
 }
 
+/** Cases that are started at a time, so that their kernels are compiled together. */
+const TOGETHER = 128;
+
 /** All cases. */
 export const TENSOR_CASES: readonly TensorCase[] = [...elementwiseCases(), ...reductionCases()];
 
@@ -243,8 +247,7 @@ export async function runTensorCases(
   onStart?: (operation: string) => void,
 ): Promise<ValidationRow[]> {
   const rows: ValidationRow[] = [];
-  // Kernels compile in parallel, so some operations are started ahead.
-  const ahead = 2 * navigator.hardwareConcurrency;
+  const operations = DeviceWork.of(device.context);
   const started: (() => ReturnType<TensorCase["start"]>)[] = [];
   const { label, info: { fake } } = device;
   for (const [done, { operation, variant, dtype, bound, isCentred = false }] of work.entries()) {
@@ -252,9 +255,14 @@ export async function runTensorCases(
     const named = { operation, ...(variant === undefined ? {} : { variant }), device: label };
     const judged = (maxError: number) =>
       ({ ...named, fake, dtype, maxError, bound, unit: "ulp", passed: maxError <= bound }) as const;
-    while (started.length < Math.min(work.length, done + ahead)) {
-      const { start } = work[started.length]!;
-      started.push(attempted(() => start(device, new RandomSource(seed + started.length))));
+    // While some are compared, the kernels of the next are compiled.
+    while (started.length < Math.min(work.length, done + TOGETHER)) {
+      operations.compileTogether(() => {
+        for (const { start } of work.slice(started.length, started.length + TOGETHER)) {
+          const random = new RandomSource(seed + started.length);
+          started.push(attempted(() => start(device, random)));
+        }
+      });
     }
     try {
       const { expected, ...own } = started[done]!();
