@@ -28,7 +28,7 @@ import {
   FURTHER,
   INTEGER,
   type NumericReference,
-  rounded,
+  roundedNumbers,
   SHIFTS,
   UNARY,
   unitsInLastPlace,
@@ -65,11 +65,9 @@ function numbers(dtype: DType, count: number, random: RandomSource): number[] {
   const range = integerRange(dtype);
   const low = range === undefined ? -4 : Math.max(-100, Number(range.lowest));
   const high = range === undefined ? 4 : 100;
-  return Array.from({ length: count }, () => {
-    if (dtype === "bool") return random.uint32() % 2;
-    const value = random.between(low, high);
-    return range === undefined ? rounded(dtype, value) : Math.floor(value);
-  });
+  if (dtype === "bool") return Array.from({ length: count }, () => random.uint32() % 2);
+  const values = Array.from({ length: count }, () => random.between(low, high));
+  return range === undefined ? roundedNumbers(dtype, values) : values.map(Math.floor);
 }
 
 function upload(device: Device, dtype: DType, values: readonly number[], shape: readonly number[]) {
@@ -232,6 +230,10 @@ function reductionCases(): TensorCase[] {
 
 /** Cases that are started at a time, so that their kernels are compiled together. */
 const TOGETHER = 128;
+/** Cases that are started before their turn: their kernels keep 16 processors busy. */
+const AHEAD = 3 * TOGETHER;
+/** Operations that may wait when more are started; the queue is limited. */
+const MAX_WAITING = 300;
 
 /** All cases. */
 export const TENSOR_CASES: readonly TensorCase[] = [...elementwiseCases(), ...reductionCases()];
@@ -256,7 +258,10 @@ export async function runTensorCases(
     const judged = (maxError: number) =>
       ({ ...named, fake, dtype, maxError, bound, unit: "ulp", passed: maxError <= bound }) as const;
     // While some are compared, the kernels of the next are compiled.
-    while (started.length < Math.min(work.length, done + TOGETHER)) {
+    const mayStart = () =>
+      started.length === done ||
+      (started.length < done + AHEAD && operations.order.size < MAX_WAITING);
+    while (started.length < work.length && mayStart()) {
       operations.compileTogether(() => {
         for (const { start } of work.slice(started.length, started.length + TOGETHER)) {
           const random = new RandomSource(seed + started.length);
