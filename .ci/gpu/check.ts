@@ -1,7 +1,7 @@
 /**
  * The steps of `deno task gpu check`: builds, runs the tests that use a device, validates the kernels, and
  * runs them under compute-sanitizer. Tests that may hang run first and alone. Those that fail run again
- * alone, because other processes on the same GPU take its time and memory.
+ * beside few others, then alone, because other processes on the same GPU take its time and memory.
  *
  * @module
  */
@@ -20,7 +20,6 @@ import {
   type GpuContext,
   passed,
   PRECOMPILED,
-  runStep,
   skipped,
 } from "./context.ts";
 
@@ -34,6 +33,9 @@ export const TEST_LIMITS: TestLimits = { beside: 60_000, alone: 30_000 };
 
 /** Processors that the other steps of the same stage take. */
 const OTHER_STEPS = 4;
+
+/** Failing files that run again at the same time. */
+const AGAIN_AT_ONCE = 4;
 
 /** The operations of the memory check: all built-in kernels, and further families of kernels. */
 const MEMORY_CHECKED = [...KERNEL_OPERATIONS, "matmul", "attention", "ternaryMatmul"];
@@ -61,7 +63,7 @@ export function checkStages(
   const atOnce = Math.max(2, navigator.hardwareConcurrency - OTHER_STEPS);
   const short = context.device === "host";
   return [
-    buildStep(context, seconds(60)),
+    buildStep(context, seconds(45)),
     describeStep(context, seconds(5)),
     {
       name: "tests that may hang",
@@ -72,7 +74,7 @@ export function checkStages(
       { name: "tests", reserve: seconds(150), run: run(others, atOnce, limits.beside) },
       {
         name: "validate",
-        reserve: seconds(60),
+        reserve: seconds(120),
         run: (limit) => validate(context, short, limit),
       },
       {
@@ -90,8 +92,9 @@ export function checkStages(
       },
     ],
     {
-      name: "failing tests again, alone",
-      reserve: seconds(30),
+      name: "failing tests again",
+      // Two rounds of four files, of which one hangs, and the few that fail alone.
+      reserve: seconds(75),
       run: (limit) => runAgain(context, findings, limits.alone, limit),
     },
   ];
@@ -148,7 +151,7 @@ async function runTests(
       const { failed, unfinished } = unsuccessfulTests(output);
       failing.push(file);
       const tests = unfinished === undefined ? failed : [...failed, unfinished];
-      // A file that ran alone needs no second run.
+      // A file that ran alone needs no further run.
       findings.failing.push({ file, outcome, alone: atOnce === 1 ? outcome : null, tests });
       context.files.log(`${file}: ${outcome}, exit status ${result.code}`, output);
     }
@@ -158,9 +161,10 @@ async function runTests(
   if (failing.length === 0) return passed(`${ran} files`);
   const detail = `${failing.length} of ${ran} files failed`;
   if (atOnce === 1) throw new Error(`${detail}: ${failing.join(", ")}`);
-  return passed(`${detail}, and run again alone`);
+  return passed(`${detail}, and run again`);
 }
 
+/** Runs failing files again, several at a time; those that fail once more run alone. */
 async function runAgain(
   context: GpuContext,
   findings: CheckFindings,
@@ -169,30 +173,47 @@ async function runAgain(
 ): Promise<StepResult> {
   const end = performance.now() + limit;
   const { failing } = findings;
-  const again = failing.filter(({ alone }) => alone === null);
-  if (again.length === 0) return skipped("none has failed");
-  for (const failed of again) {
-    const left = end - performance.now();
-    if (left <= 1000) break;
-    const { file } = failed;
-    const result = await runLimited(testCommand(file), context.env, Math.min(most, left));
-    if (result.outcome === "hung" && left < most) break;
-    const alone = result.outcome;
-    failing[failing.indexOf(failed)] = { ...failed, alone };
-    if (alone !== "passed") context.files.log(`${file}, alone: ${alone}`, result.output);
-    context.files.save();
+  const names = failing.filter(({ alone }) => alone === null).map(({ file }) => file);
+  if (names.length === 0) return skipped("none has failed");
+  const placeOf = (name: string) => failing.findIndex(({ file }) => file === name);
+  for (const atOnce of [AGAIN_AT_ONCE, 1]) {
+    const left = names.filter((name) => failing[placeOf(name)]!.alone !== "passed");
+    await forEachOf(left, atOnce, async (file) => {
+      const left = end - performance.now();
+      if (left <= 1000) return;
+      const result = await runLimited(testCommand(file), context.env, Math.min(most, left));
+      if (result.outcome === "hung" && left < most) return;
+      const place = placeOf(file);
+      failing[place] = { ...failing[place]!, alone: result.outcome };
+      const title = `${file}, again${atOnce === 1 ? ", alone" : ""}: ${result.outcome}`;
+      if (result.outcome !== "passed") context.files.log(title, result.output);
+      context.files.save();
+    });
   }
-  const names = again.map(({ file }) => file);
-  const ends = failing.filter(({ file }) => names.includes(file));
+  const ends = names.map((name) => failing[placeOf(name)]!);
   const count = (alone: FailingFile["alone"]) => ends.filter((file) => file.alone === alone).length;
-  const detail = `${count("passed")} pass alone, ${count("failed")} fail, ${count("hung")} hang, ` +
+  const detail = `${count("passed")} pass, ${count("failed")} fail, ${count("hung")} hang, ` +
     `${count(null)} were not run again`;
-  if (count("passed") < again.length) throw new Error(detail);
+  if (count("passed") < names.length) throw new Error(detail);
   return passed(detail);
 }
 
 /** Summary of `validate` and of the program of the race check. */
 const COUNTS = /^\d+ passed, \d+ failed.*$/m;
+
+/** Failures in their output, with errors and bounds, and what compute-sanitizer finds. */
+const FAILURES = /^✗ .*$|^=+ (?:Invalid |Error: |Uninitialized |Leaked ).*$/gm;
+/** Failures that a report lists. The log has all. */
+const MAX_FAILURES = 12;
+
+/** The counts and the failures in the output of `validate` or of compute-sanitizer. */
+export function describeFailure(output: string, code: number): string {
+  const found = [...output.matchAll(FAILURES)]
+    .map(([line]) => line.replace(/^(?:✗|=+) +/, "").replaceAll(/ {2,}/g, ", ").trim());
+  const rest = found.length > MAX_FAILURES ? [`${found.length - MAX_FAILURES} more`] : [];
+  const all = [...COUNTS.exec(output) ?? [], ...found.slice(0, MAX_FAILURES), ...rest];
+  return `it failed with exit status ${code}${all.length === 0 ? "" : `: ${all.join("; ")}`}`;
+}
 
 async function validate(
   context: GpuContext,
@@ -202,7 +223,10 @@ async function validate(
   const program = ["run", "-A", "--no-check", "src/cli/main.ts", "validate"];
   const options = isShort ? [`--operations=${PRECOMPILED}`] : [];
   const command = [Deno.execPath(), ...program, ...options];
-  const output = await runStep(context, "validate", command, limit);
+  const { outcome, code, output } = await runLimited(command, context.env, limit);
+  context.files.log(`validate: ${outcome}`, output);
+  if (outcome === "hung") throw new Error("it ran out of time");
+  if (outcome === "failed") throw new Error(describeFailure(output, code));
   return passed(COUNTS.exec(output)?.[0] ?? "");
 }
 
@@ -239,7 +263,7 @@ async function sanitize(
     return skipped("compute-sanitizer: Device not supported");
   }
   if (result.outcome === "hung") throw new Error("it ran out of time");
-  if (result.outcome === "failed") throw new Error(`it failed with exit status ${result.code}`);
+  if (result.outcome === "failed") throw new Error(describeFailure(result.output, result.code));
   const summary = /^=+ (?:ERROR|RACECHECK) SUMMARY:.*$/m.exec(result.output)?.[0];
   const counts = COUNTS.exec(result.output)?.[0];
   if (counts === undefined || summary === undefined) {

@@ -19,8 +19,10 @@ using device = openDevice();
 const rows = await validate(device, { operations: OPERATIONS, sizes: [1, 5003] });
 const failed = rows.filter(({ passed }) => !passed);
 console.log(`${rows.length - failed.length} passed, ${failed.length} failed on ${device.label}`);
-for (const { operation, variant, dtype, size } of failed) {
+// In the form of `gridstride validate`, for the report.
+for (const { operation, variant, dtype, size, maxError, bound, unit, compileError } of failed) {
   const name = [operation, variant, dtype, size].filter((word) => word !== undefined).join(" ");
-  console.error(`${name} failed`);
+  const error = compileError ?? `${maxError} of ${bound} (${unit})`;
+  console.log(`✗ ${name}  ${error}`);
 }
 if (failed.length > 0) Deno.exit(1);

@@ -65,7 +65,10 @@ export interface FailingFile {
   readonly file: string;
   /** Whether it failed, or was ended because it did not end by itself. */
   readonly outcome: "failed" | "hung";
-  /** Its outcome when it ran again, alone; `null` if there was no time for that. */
+  /**
+   * Its outcome when it ran again, beside few others or, if that failed, alone; `null` if there was
+   * no time for that.
+   */
   readonly alone: "passed" | "failed" | "hung" | null;
   /** The names of its failing tests. */
   readonly tests: readonly string[];

@@ -95,7 +95,7 @@ function checkSection({ files, ran, tests, failing }: CheckFindings): string[] {
     `${formatTestSummary(tests)} in ${ran} of ${files} files that use a device.`,
     "",
     ...(failing.length === 0 ? [] : table(
-      ["file", "", "alone", "tests"],
+      ["file", "", "again", "tests"],
       failing.map(({ file, outcome, alone, tests }) => [
         file,
         outcome,

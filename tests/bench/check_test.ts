@@ -2,7 +2,12 @@
 
 import "../support/cache_directory.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { checkStages, emptyCheck, unsuccessfulTests } from "../../.ci/gpu/check.ts";
+import {
+  checkStages,
+  describeFailure,
+  emptyCheck,
+  unsuccessfulTests,
+} from "../../.ci/gpu/check.ts";
 import type { GpuContext } from "../../.ci/gpu/context.ts";
 import { runLimited } from "../../.ci/gpu/processes.ts";
 import type { GpuReport, StepOutcome } from "../../bench/report/gpu_report.ts";
@@ -44,27 +49,49 @@ Deno.test("runLimited() ends a program with all that it has started, at its end 
   assertEquals(late, { outcome: "hung", code: 128 + 9, output: "n\n" });
 });
 
-Deno.test("checkStages() ends hung tests, names them, and runs failing files again alone", async () => {
+const VALIDATION = `381 passed, 1 failed on cuda:0
+
+   operation                        checks  largest error, of its bound
+─  ───────────────────────────────  ──────  ───────────────────────────────
+✓  attention                             3  4.27 of 16 ULP
+✗  attention mma                         2  104 of 16 ULP; failed: bfloat16
+========= Invalid __global__ read of size 4 bytes
+=========     at tensor_sum+0x1a0
+`;
+
+Deno.test("describeFailure() names failed checks with their errors, and findings of the sanitizer", () => {
+  assertEquals(
+    describeFailure(VALIDATION, 1),
+    "it failed with exit status 1: 381 passed, 1 failed on cuda:0; " +
+      "attention mma, 2, 104 of 16 ULP; failed: bfloat16; Invalid __global__ read of size 4 bytes",
+  );
+  assertEquals(describeFailure("error: no device", 2), "it failed with exit status 2");
+  const many = Array.from({ length: 14 }, (_, at) => `✗  add ${at}  3 of 1 ULP`).join("\n");
+  assert(describeFailure(many, 1).endsWith("add 11, 3 of 1 ULP; 2 more"));
+});
+
+/** A test that fails until it has run that many times. */
+const passesAtRun = (run: number) =>
+  `Deno.test("needs quiet", () => {
+    const marker = new URL(import.meta.url + ".runs");
+    Deno.writeTextFileSync(marker, "x", { append: true });
+    if (Deno.readTextFileSync(marker).length < ${run}) throw new Error("disturbed");
+  });`;
+
+Deno.test("checkStages() ends hung tests, names them, and runs failing files again", async () => {
   const hang = 'Deno.test("waits for itself", () => new Promise((end) => setTimeout(end, 1e8)));';
   using folder = TemporaryDirectory.of({
     "suspect_test.ts": hang,
     "hang_test.ts": `Deno.test("passes", () => {});\n${hang}`,
     "bad_test.ts": 'Deno.test("is wrong", () => { throw new Error("wrong"); });',
-    // Passes when it runs a second time.
-    "flaky_test.ts": `Deno.test("needs quiet", () => {
-      const marker = new URL("marker", import.meta.url);
-      try {
-        Deno.writeTextFileSync(marker, "", { createNew: true });
-      } catch {
-        return;
-      }
-      throw new Error("disturbed");
-    });`,
+    // Pass when they run a second and a third time.
+    "flaky_test.ts": passesAtRun(2),
+    "lonely_test.ts": passesAtRun(3),
     "good_test.ts": 'Deno.test("is right", () => {});',
   });
   const path = (name: string) => `${folder.path}/${name}_test.ts`;
   const suspects = [path("suspect")];
-  const files = [...suspects, ...["hang", "bad", "flaky", "good"].map(path)];
+  const files = [...suspects, ...["hang", "bad", "flaky", "lonely", "good"].map(path)];
   const report = emptyReport({ check: emptyCheck({ files, suspects }) });
   const context: GpuContext = {
     ...{ device: "host", env: { NO_COLOR: "1" }, report },
@@ -78,12 +105,12 @@ Deno.test("checkStages() ends hung tests, names them, and runs failing files aga
   assertEquals(outcomes.map(({ name, status }) => [name, status]), [
     ["tests that may hang", "failed"],
     ["tests", "passed"],
-    ["failing tests again, alone", "failed"],
+    ["failing tests again", "failed"],
   ]);
-  assertStringIncludes(outcomes[1]!.detail, "3 of 4 files failed");
-  assertEquals(outcomes[2]!.detail, "1 pass alone, 1 fail, 1 hang, 0 were not run again");
+  assertStringIncludes(outcomes[1]!.detail, "4 of 5 files failed");
+  assertEquals(outcomes[2]!.detail, "2 pass, 1 fail, 1 hang, 0 were not run again");
   const read: GpuReport = JSON.parse(Deno.readTextFileSync(`${context.files.path}.json`));
-  assertEquals(read.check!.ran, 5);
+  assertEquals(read.check!.ran, 6);
   const found = read.check!.failing.map(({ file, outcome, alone, tests }) =>
     [file.replace(/.*\/|_test\.ts/g, ""), outcome, alone, tests.join()] as const
   );
@@ -91,6 +118,7 @@ Deno.test("checkStages() ends hung tests, names them, and runs failing files aga
     ["bad", "failed", "failed", "is wrong"],
     ["flaky", "failed", "passed", "needs quiet"],
     ["hang", "hung", "hung", "waits for itself"],
+    ["lonely", "failed", "passed", "needs quiet"],
     ["suspect", "hung", "hung", "waits for itself"],
   ]);
   const page = Deno.readTextFileSync(`${context.files.path}.md`);

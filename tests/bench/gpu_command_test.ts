@@ -66,7 +66,7 @@ Deno.test("deno task gpu check --host runs every step and writes a report", asyn
       "validate": "passed",
       "memory check": "passed",
       "race check": "failed",
-      "failing tests again, alone": "skipped",
+      "failing tests again": "skipped",
     },
     stderr,
   );

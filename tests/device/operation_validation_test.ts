@@ -85,12 +85,17 @@ Deno.test("validate() goes on after a kernel that does not compile", async () =>
   using other = new Device(context);
   context.release();
   const message = 'identifier "__is_same" is undefined';
+  const sources: string[][] = [];
   DeviceWork.of(context, {
     ...KERNEL_COMPILER,
-    compile(generated) {
-      const { name } = generated.text;
-      if (/sqrt/.test(name)) return Promise.reject(new CompilerUnavailableError("no compiler"));
-      if (!/tanh/.test(name)) return KERNEL_COMPILER.compile(generated);
+    compile(kernels) {
+      const names = kernels.map(({ text }) => text.name);
+      sources.push(names);
+      if (names.includes("tensor_sqrt")) {
+        return Promise.reject(new CompilerUnavailableError("no compiler"));
+      }
+      const name = names.find((it) => it === "tensor_tanh");
+      if (name === undefined) return KERNEL_COMPILER.compile(kernels);
       const diagnostic = { severity: "error", message, file: `${name}.cu`, line: 3 } as const;
       return Promise.reject(new CompileError(name, "a compiler", [diagnostic], ""));
     },
@@ -110,6 +115,38 @@ Deno.test("validate() goes on after a kernel that does not compile", async () =>
     assertEquals([passed, maxError === Infinity], [!isWrong, isWrong], operation);
     assertEquals(compileError, failures[operation]);
   }
+  // Kernels that were together in a source are compiled alone after an error.
+  assert(sources[0]!.length > 1 && sources.some((names) => names.join() === "tensor_exp"));
+});
+
+Deno.test("validate() fails the row of a wrong kernel that shares its source with others", async () => {
+  const { library, ordinal, info } = device.context;
+  const context = new DeviceContext(library, ordinal, info);
+  using other = new Device(context);
+  context.release();
+  const sources: string[][] = [];
+  DeviceWork.of(context, {
+    ...KERNEL_COMPILER,
+    compile(kernels) {
+      sources.push(kernels.map(({ text }) => text.name));
+      return KERNEL_COMPILER.compile(
+        kernels.map((kernel) => {
+          const { text, work, source, options, ending } = kernel;
+          if (text.name !== "tensor_square") return kernel;
+          const definitions = text.definitions!.replace("v0 * v0", "v0 * v0 + v0");
+          return { ...{ work, source, options, ending }, text: { ...text, definitions } };
+        }) as unknown as typeof kernels,
+      );
+    },
+  });
+  const wanted = ["negative float32", "square float32", "abs float32"];
+  const cases = TENSOR_CASES.filter(({ operation, dtype }) =>
+    wanted.includes(`${operation} ${dtype}`)
+  );
+  const rows = await runTensorCases(other, cases, 1);
+  assertEquals(sources.map((names) => names.length), [wanted.length]);
+  const failed = rows.filter(({ passed }) => !passed);
+  assertEquals(failed.map(({ operation, dtype }) => `${operation} ${dtype}`), ["square float32"]);
 });
 
 Deno.test("validate() runs the method of device.kernels and the tensor operation of a name", async () => {

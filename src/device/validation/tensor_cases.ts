@@ -12,6 +12,7 @@ import {
 import { type DType, DTYPES, integerRange, isFloatDType } from "../../memory/dtype.ts";
 import * as elementwise from "../../tensor/elementwise.ts";
 import { fromTypedArray, full } from "../../tensor/creation.ts";
+import { DeviceWork } from "../../tensor/kit/device_work.ts";
 import { domainProblem, OPERATIONS } from "../../tensor/kit/expression/operations.ts";
 import { fuse } from "../../tensor/fusion.ts";
 import { matmul } from "../../tensor/matmul/matmul.ts";
@@ -27,7 +28,7 @@ import {
   FURTHER,
   INTEGER,
   type NumericReference,
-  rounded,
+  roundedNumbers,
   SHIFTS,
   UNARY,
   unitsInLastPlace,
@@ -64,11 +65,9 @@ function numbers(dtype: DType, count: number, random: RandomSource): number[] {
   const range = integerRange(dtype);
   const low = range === undefined ? -4 : Math.max(-100, Number(range.lowest));
   const high = range === undefined ? 4 : 100;
-  return Array.from({ length: count }, () => {
-    if (dtype === "bool") return random.uint32() % 2;
-    const value = random.between(low, high);
-    return range === undefined ? rounded(dtype, value) : Math.floor(value);
-  });
+  if (dtype === "bool") return Array.from({ length: count }, () => random.uint32() % 2);
+  const values = Array.from({ length: count }, () => random.between(low, high));
+  return range === undefined ? roundedNumbers(dtype, values) : values.map(Math.floor);
 }
 
 function upload(device: Device, dtype: DType, values: readonly number[], shape: readonly number[]) {
@@ -229,6 +228,13 @@ function reductionCases(): TensorCase[] {
   return [...reduced, ...products, ...matrices];
 }
 
+/** Cases that are started at a time, so that their kernels are compiled together. */
+const TOGETHER = 128;
+/** Cases that are started before their turn: their kernels keep 16 processors busy. */
+const AHEAD = 3 * TOGETHER;
+/** Operations that may wait when more are started; the queue is limited. */
+const MAX_WAITING = 300;
+
 /** All cases. */
 export const TENSOR_CASES: readonly TensorCase[] = [...elementwiseCases(), ...reductionCases()];
 
@@ -243,8 +249,7 @@ export async function runTensorCases(
   onStart?: (operation: string) => void,
 ): Promise<ValidationRow[]> {
   const rows: ValidationRow[] = [];
-  // Kernels compile in parallel, so some operations are started ahead.
-  const ahead = 2 * navigator.hardwareConcurrency;
+  const operations = DeviceWork.of(device.context);
   const started: (() => ReturnType<TensorCase["start"]>)[] = [];
   const { label, info: { fake } } = device;
   for (const [done, { operation, variant, dtype, bound, isCentred = false }] of work.entries()) {
@@ -252,9 +257,17 @@ export async function runTensorCases(
     const named = { operation, ...(variant === undefined ? {} : { variant }), device: label };
     const judged = (maxError: number) =>
       ({ ...named, fake, dtype, maxError, bound, unit: "ulp", passed: maxError <= bound }) as const;
-    while (started.length < Math.min(work.length, done + ahead)) {
-      const { start } = work[started.length]!;
-      started.push(attempted(() => start(device, new RandomSource(seed + started.length))));
+    // While some are compared, the kernels of the next are compiled.
+    const mayStart = () =>
+      started.length === done ||
+      (started.length < done + AHEAD && operations.order.size < MAX_WAITING);
+    while (started.length < work.length && mayStart()) {
+      operations.compileTogether(() => {
+        for (const { start } of work.slice(started.length, started.length + TOGETHER)) {
+          const random = new RandomSource(seed + started.length);
+          started.push(attempted(() => start(device, random)));
+        }
+      });
     }
     try {
       const { expected, ...own } = started[done]!();

@@ -189,12 +189,22 @@ function lastPlace(dtype: DType, x: number): number {
   return 2 ** (exponent + 1 - BITS[dtype]!);
 }
 
+/** Numbers rounded to a floating type. */
+export function roundedNumbers(dtype: DType, numbers: readonly number[]): number[] {
+  if (dtype === "float64") return [...numbers];
+  const singles = Float32Array.from(numbers);
+  if (dtype === "float32") return [...singles];
+  const narrow = narrowFromFloat32(dtype as "float16", singles);
+  return [...widenToFloat32(dtype as "float16", narrow as never)];
+}
+
 /** A number rounded to a floating type. */
 export function rounded(dtype: DType, x: number): number {
-  if (dtype === "float64") return x;
-  if (dtype === "float32") return Math.fround(x);
-  const narrow = narrowFromFloat32(dtype as "float16", Float32Array.of(x));
-  return widenToFloat32(dtype as "float16", narrow as never)[0]!;
+  return dtype === "float64"
+    ? x
+    : dtype === "float32"
+    ? Math.fround(x)
+    : roundedNumbers(dtype, [x])[0]!;
 }
 
 /** The distance in units of the last place of the expected value. */

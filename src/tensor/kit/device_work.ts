@@ -18,7 +18,13 @@ import type { LaunchConfig } from "../../launch/launch_config.ts";
 import type { KernelArgument } from "../../launch/signature/signature_types.ts";
 import { isCapturing } from "../../stream/running_captures.ts";
 import { type Preparation, WorkOrder } from "../../stream/work_order.ts";
-import { type KernelText, signatureOf, sourceOf } from "./expression/kernel_text.ts";
+import {
+  type KernelText,
+  signatureOf,
+  sourceOf,
+  unitSignatureOf,
+  unitSourceOf,
+} from "./expression/kernel_text.ts";
 import { loopOptions } from "./expression/vector_set.ts";
 import {
   type OperationPreparation,
@@ -50,7 +56,7 @@ export class GeneratedKernel implements Preparation {
     this.text = text;
     this.work = work;
     this.source = sourceOf(text, work.form);
-    this.settled = work.compile(this).catch((error) => this.settle(error));
+    this.settled = work.compile(this);
   }
 
   get isSettled(): boolean {
@@ -73,37 +79,49 @@ export class GeneratedKernel implements Preparation {
     return this.#ending.signal;
   }
 
-  /** Takes over the kernel of a module, which ends with the device, or an error. */
-  settle(outcome: GeneratedModule | Error): void {
-    if (this.isSettled) {
-      if (!(outcome instanceof Error)) outcome[Symbol.dispose]();
-      return;
+  /**
+   * Takes over the kernels of a module, which then ends with the device; those that are settled
+   * otherwise keep what they have.
+   *
+   * @param kernels All kernels of the module, in the order of its source.
+   */
+  static takeOver(kernels: readonly GeneratedKernel[], module: GeneratedModule): void {
+    const [{ work: { context } }] = kernels as readonly [GeneratedKernel];
+    let isUsed = false;
+    for (const [at, kernel] of kernels.entries()) {
+      if (kernel.isSettled) continue;
+      const { text } = kernel;
+      try {
+        kernel.kernel = module.kernel(
+          kernels.length === 1 ? signatureOf(text) : unitSignatureOf(text, at),
+        );
+        isUsed = true;
+      } catch (error) {
+        kernel.failure = error as Error;
+      }
     }
-    if (outcome instanceof Error) {
-      this.failure = outcome;
-      return;
-    }
-    const { context } = this.work;
-    try {
-      this.kernel = outcome.kernel(signatureOf(this.text));
-    } catch (error) {
-      this.failure = error as Error;
-      return outcome[Symbol.dispose]();
-    }
+    if (!isUsed) return module[Symbol.dispose]();
     // The module must not keep the device open.
     context.release();
     context.onClose(() => {
       context.retain();
-      outcome[Symbol.dispose]();
+      module[Symbol.dispose]();
     });
+  }
+
+  /** Takes over the reason why it could not be compiled, unless it is settled otherwise. */
+  fail(error: Error): void {
+    if (!this.isSettled) this.failure = error;
   }
 
   /** Compiles kernels with this thread blocked; their own compilations end. */
   static settleNow(kernels: readonly GeneratedKernel[], action: string): void {
     for (const [compiler, group] of Map.groupBy(kernels, ({ work }) => work.compiler)) {
       compiler.compileNow(group, action).forEach((outcome, index) => {
-        group[index]!.settle(outcome);
-        group[index]!.#ending.abort();
+        const kernel = group[index]!;
+        if (outcome instanceof Error) kernel.fail(outcome);
+        else GeneratedKernel.takeOver([kernel], outcome);
+        kernel.#ending.abort();
       });
     }
   }
@@ -121,8 +139,12 @@ export interface LaunchableKernel {
 
 /** Compiles the generated kernels of a device, and loads them. */
 export interface KernelCompiler {
-  /** Compiles a kernel while the program continues. */
-  compile(kernel: GeneratedKernel): Promise<GeneratedModule>;
+  /**
+   * Compiles kernels while the program continues.
+   *
+   * @param kernels Kernels with the same template, constants and options.
+   */
+  compile(kernels: readonly GeneratedKernel[]): Promise<GeneratedModule>;
   /** Compiles kernels with this thread blocked, for a synchronous call that comes after them. */
   compileNow(
     kernels: readonly GeneratedKernel[],
@@ -134,8 +156,16 @@ export interface KernelCompiler {
 
 /** The compiler of this package. */
 export const KERNEL_COMPILER: KernelCompiler = {
-  compile: ({ work: { context }, source, options, ending: signal }) =>
-    compileText(context, source, { ...options, signal }),
+  compile(kernels) {
+    const [{ work: { context, form }, text, source, options, ending }, ...others] =
+      kernels as readonly [GeneratedKernel, ...GeneratedKernel[]];
+    if (others.length === 0) return compileText(context, source, { ...options, signal: ending });
+    const texts = kernels.map(({ text }) => text);
+    const dtypes = new Set(texts.flatMap((text) => [...text.dtypes]));
+    const name = `tensor_${text.template.name}_${texts.length}_kernels.cu`;
+    const signal = allOf(kernels.map(({ ending }) => ending));
+    return compileText(context, unitSourceOf(texts, dtypes, form), { ...options, name, signal });
+  },
   compileNow: (kernels, action) =>
     compileBlocking(
       kernels.map(({ work: { context }, source, options }) => ({ context, source, options })),
@@ -143,6 +173,34 @@ export const KERNEL_COMPILER: KernelCompiler = {
     ),
   nvrtcVersion: ({ library }) => library.kind === "cuda" ? nvrtcVersion(library) : undefined,
 };
+
+/** A signal that is aborted once all of some signals are. */
+function allOf(signals: readonly AbortSignal[]): AbortSignal {
+  const all = new AbortController();
+  let left = signals.length;
+  const count = () => --left === 0 && all.abort();
+  for (const signal of signals) signal.addEventListener("abort", count, { once: true });
+  return all.signal;
+}
+
+/** Kernels of a source. A compiler takes as long for a template as for ten simple kernels. */
+const UNIT = 16;
+
+/** Divides kernels into those that can share a source. */
+function unitsOf(kernels: readonly GeneratedKernel[]): GeneratedKernel[][] {
+  const groups = Map.groupBy(
+    kernels,
+    ({ text: { template, constants, vectors }, options: { options } }) =>
+      JSON.stringify([template.name, constants, vectors, options]),
+  );
+  return [...groups.values()].flatMap((group) => {
+    const size = Math.ceil(group.length / Math.ceil(group.length / UNIT));
+    return Array.from(
+      { length: Math.ceil(group.length / size) },
+      (_, at) => group.slice(at * size, (at + 1) * size),
+    );
+  });
+}
 
 const works = new WeakMap<DeviceContext, DeviceWork>();
 
@@ -159,6 +217,8 @@ export class DeviceWork {
   /** The log of operations; undefined if it is off, which is all that it costs then. */
   readonly log: OperationLog | undefined;
   readonly #kernels = new Map<string, GeneratedKernel>();
+  /** Kernels that are to be compiled together, with the ends of their compilations. */
+  #gathered: Map<GeneratedKernel, () => void> | undefined = undefined;
   /** The kernel of the last operation. */
   lastKernel: GeneratedKernel | undefined = undefined;
 
@@ -209,12 +269,39 @@ export class DeviceWork {
     await this.order.inOrder(this.context, () => Promise.resolve());
   }
 
-  /** Compiles and loads a kernel. */
-  async compile(generated: GeneratedKernel): Promise<void> {
+  /** Compiles and loads a kernel; resolves when it is settled. */
+  compile(kernel: GeneratedKernel): Promise<void> {
+    const gathered = this.#gathered;
+    if (gathered === undefined) return this.#compileUnit([kernel]);
+    return new Promise((resolve) => gathered.set(kernel, resolve));
+  }
+
+  /**
+   * Compiles the kernels that operations in `start` use for the first time together: those that can
+   * share a source do, which takes a fraction of the time. All of them are there later than the first
+   * would be alone, so it is for programs that start many operations ahead.
+   */
+  compileTogether(start: () => void): void {
+    const gathered = this.#gathered = new Map<GeneratedKernel, () => void>();
+    try {
+      start();
+    } finally {
+      this.#gathered = undefined;
+      for (const unit of unitsOf([...gathered.keys()])) {
+        void this.#compileUnit(unit).then(() => unit.forEach((kernel) => gathered.get(kernel)!()));
+      }
+    }
+  }
+
+  /** Compiles kernels in one source. If that fails, each alone: the others may be correct. */
+  async #compileUnit(kernels: readonly GeneratedKernel[]): Promise<void> {
     const { context } = this;
     context.retain();
     try {
-      generated.settle(await this.compiler.compile(generated));
+      GeneratedKernel.takeOver(kernels, await this.compiler.compile(kernels));
+    } catch (error) {
+      if (kernels.length === 1) return kernels[0]!.fail(error as Error);
+      await Promise.all(kernels.map((kernel) => this.#compileUnit([kernel])));
     } finally {
       context.release();
     }

@@ -9,11 +9,7 @@ import { CompileError } from "../../../src/launch/compile/compile_error.ts";
 import type { CompiledImage } from "../../../src/launch/compile/compiler.ts";
 import { DTYPES } from "../../../src/memory/dtype.ts";
 import { CUDA_OPTIONS } from "../../../src/tensor/kit/device_work.ts";
-import {
-  kernelOf,
-  type KernelText,
-  preambleOf,
-} from "../../../src/tensor/kit/expression/kernel_text.ts";
+import { type KernelText, unitSourceOf } from "../../../src/tensor/kit/expression/kernel_text.ts";
 import { nvrtc, request } from "../../support/nvrtc.ts";
 
 /** Kernels of a source. More take less time in all, but leave processors without work. */
@@ -45,16 +41,6 @@ export function tensorCoreCall({ body }: KernelText): string | undefined {
   return /\w+_mma(?:_\w+)?<[^>]*>(?=\()/.exec(body)?.[0].replaceAll(/\s+/g, " ");
 }
 
-const nameIn = ({ name }: KernelText, at: number) => `k${at}_${name}`;
-
-/** The source of kernels of one template, each in a namespace of its own. */
-function unitSource(kernels: readonly KernelText[]): string {
-  const code = kernels.map((text, at) =>
-    `namespace k${at} {\n${kernelOf({ ...text, name: nameIn(text, at) })}}\n`
-  ).join("");
-  return preambleOf({ ...kernels[0]!, dtypes: new Set(DTYPES) }, code, "threads") + code;
-}
-
 /** A unit, or a part of it. */
 interface Unit {
   readonly kernels: readonly KernelText[];
@@ -65,7 +51,7 @@ interface Unit {
 /** The images are empty: the cache keeps that a source compiles, and the kernels' resources. */
 async function compileUnit({ kernels, capability, isMachineCode }: Unit): Promise<CompiledImage> {
   const architecture = `${isMachineCode ? "sm" : "compute"}_${capability.replace(".", "")}`;
-  const own = request(unitSource(kernels), {
+  const own = request(unitSourceOf(kernels, new Set(DTYPES), "threads"), {
     name: `${kernels[0]!.template.name}.cu`,
     target: { kind: "cuda", capability },
     options: [...CUDA_OPTIONS, `--gpu-architecture=${architecture}`],
@@ -141,7 +127,7 @@ export async function compileKernels(
   results.forEach((result, index) => {
     if ("error" in result) return;
     units[index]!.kernels.forEach((text, at) => {
-      const own = result.resources.get(nameIn(text, at));
+      const own = result.resources.get(`${text.name}_${at}`);
       if (own !== undefined) resources.set(text, own);
     });
   });

@@ -76,9 +76,10 @@ export function recordingDevice(
     } as unknown as GeneratedModule;
   };
   DeviceWork.of(context, {
-    compile(generated) {
-      kernels.push(generated);
-      return Promise.resolve(moduleOf(generated));
+    // Operations compile their kernels one at a time.
+    compile([generated]) {
+      kernels.push(generated!);
+      return Promise.resolve(moduleOf(generated!));
     },
     // Their compilations have begun, so they are recorded.
     compileNow: (generated) => generated.map(moduleOf),

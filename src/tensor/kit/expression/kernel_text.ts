@@ -79,3 +79,23 @@ export function sourceOf(text: KernelText, form: KernelForm): string {
   const { definitions = "", body } = text;
   return preambleOf(text, definitions + body, form) + kernelOf(text);
 }
+
+/** A kernel as it is named beside others in one source: C++ knows no two `extern "C"` of a name. */
+const numberedText = (text: KernelText, at: number) => ({ ...text, name: `${text.name}_${at}` });
+
+/** The source of kernels with the same template and constants, each in a namespace of its own. */
+export function unitSourceOf(
+  texts: readonly KernelText[],
+  dtypes: ReadonlySet<DType>,
+  form: KernelForm,
+): string {
+  const code = texts.map((text, at) =>
+    `namespace kernel_${at} {\n${kernelOf(numberedText(text, at))}}\n`
+  ).join("");
+  return preambleOf({ ...texts[0]!, dtypes }, code, form) + code;
+}
+
+/** The signature of one of these kernels. */
+export function unitSignatureOf(text: KernelText, at: number): string {
+  return `kernel_${at}::${signatureOf(numberedText(text, at))}`;
+}
