@@ -105,7 +105,7 @@ __device__ __forceinline__ float rounded(float value) {
   return load(store<T>(value));
 }
 
-#if defined(GS_USES_BFLOAT16) && !defined(__CUDASIM__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if defined(GS_USES_BFLOAT16) && !defined(__CUDASIM__) && __CUDA_ARCH__ >= 800
 // Compilers convert a lone value at the rate of special functions, and pairs at four times this
 // rate. A pair with the value in its upper half and zero in its lower one is the rounded float.
 template <>

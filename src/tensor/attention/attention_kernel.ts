@@ -38,8 +38,8 @@ const CONSTANTS = {
 const SPLIT = {
   block: { blocks: 64, keys: 512 },
   threads: { blocks: 264, keys: 256 },
-  // Reads are in flight in four blocks of each multiprocessor, and four others follow.
-  decode: { blocks: 1056, keys: 256 },
+  // Four blocks of each multiprocessor, which run at once.
+  decode: { blocks: 528, keys: 256 },
 } as const;
 /**
  * The most rows that CUDA threads multiply as they read keys: of all, and of those that tensor cores
@@ -47,6 +47,12 @@ const SPLIT = {
  */
 const DECODE_ROWS = 8;
 const DECODE_MMA_ROWS = 4;
+/**
+ * Steps of keys and values that a thread has under way or uses, and chunks of keys in a step: four
+ * blocks of a multiprocessor share its memory.
+ */
+const DECODE_STAGES = 3;
+const DECODE_CHUNKS = 4;
 /** The bytes of a read. */
 const CHUNK_BYTES = 16;
 /** A distance beyond all keys. */
@@ -243,13 +249,13 @@ const powerOfTwo = (value: number) => 2 ** Math.ceil(Math.log2(value));
 /** The kernel for few rows. */
 function decodeKernel({ k, v, source }: AttentionPlan, rows: number) {
   const tileRows = powerOfTwo(Math.max(1, rows));
-  const parameters = [tileRows, k.shape[3], v.shape[3]].join(", ");
+  const parameters = [tileRows, k.shape[3], v.shape[3], DECODE_STAGES, DECODE_CHUNKS].join(", ");
   return {
     template: templates.attention,
     name: `attention::attention_decode<attention::Keys::${source}, ${parameters}>`,
     tileRows,
     block: THREADS,
-    sharedMemory: 0,
+    sharedMemory: DECODE_STAGES * 2 * DECODE_CHUNKS * CHUNK_BYTES * THREADS,
     definitions: "",
   };
 }
