@@ -38,7 +38,9 @@ const CONSTANTS = {
 const SPLIT = {
   block: { blocks: 64, keys: 512 },
   threads: { blocks: 264, keys: 256 },
-  // Four blocks of each multiprocessor, which run at once.
+  // Reads are in flight in four blocks of each multiprocessor, and four others follow.
+  few: { blocks: 1056, keys: 256 },
+  // Four blocks of each multiprocessor run at once, and read ahead all the time.
   decode: { blocks: 528, keys: 256 },
 } as const;
 /**
@@ -239,6 +241,7 @@ function kernelFor(call: AttentionPlan) {
     tileRows,
     block,
     sharedMemory: 0,
+    isDecode: false,
     definitions: "",
   };
 }
@@ -256,6 +259,7 @@ function decodeKernel({ k, v, source }: AttentionPlan, rows: number) {
     tileRows,
     block: THREADS,
     sharedMemory: DECODE_STAGES * 2 * DECODE_CHUNKS * CHUNK_BYTES * THREADS,
+    isDecode: true,
     definitions: "",
   };
 }
@@ -295,6 +299,7 @@ function tensorCoreKernel(call: AttentionPlan, rows: number) {
     tileRows,
     block: warps * WARP,
     sharedMemory,
+    isDecode: false,
     definitions: multiplyText([q.dtype, q.dtype]),
   };
 }
@@ -307,7 +312,9 @@ export function planAttention(call: AttentionPlan) {
   const tiles = Math.ceil(rowsOf(call) / kernel.tileRows);
   const jobs = batches * heads * tiles;
   const { form } = storageOf(k).work;
-  const split = SPLIT[form === "threads" && rowsOf(call) <= FEW_ROWS ? "decode" : form];
+  const split = SPLIT[
+    kernel.isDecode ? "decode" : form === "threads" && rowsOf(call) <= FEW_ROWS ? "few" : form
+  ];
   const wanted = source === "ragged" || jobs === 0
     ? 1
     : Math.min(Math.ceil(split.blocks / jobs), Math.floor(keys / split.keys));
