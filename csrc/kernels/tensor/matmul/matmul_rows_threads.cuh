@@ -21,8 +21,8 @@ namespace gridstride::tensor::matmul {
 
 constexpr int row_threads = 256;
 constexpr int row_warps = row_threads / 32;
-// Loads of elements of the left operand at once: before packets, and beside them, which have most of
-// the registers of a thread with a single row.
+// Loads of elements of the left operand at once: before packets, and beside them, which have most
+// of the registers of a thread with a single row.
 constexpr int loads_before = 8;
 template <int Rows>
 constexpr int loads_beside = Rows > 1 ? 8 : 2;
