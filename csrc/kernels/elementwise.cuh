@@ -5,9 +5,9 @@
  * Problem: one pass over arrays, limited by memory. Outputs may be inputs, and both inputs may be
  * one array. fill takes patterns, not numbers: float16 is filled as uint16, float32 as uint32,
  * float64 as uint64, so one kernel per width serves all dtypes.
- * Mapping: 16-byte packets, per thread and tile four with one array and two per array with two, so
- * four loads are in flight (vector_access.cuh). In the block form, each thread takes neighbours, as
- * a loop that the compiler vectorises.
+ * Mapping: 16-byte packets, per thread and tile two of each array, and four of the only one of fill
+ * (vector_access.cuh). In the block form, each thread takes neighbours, as a loop that the compiler
+ * vectorises.
  * Bytes: sizeof(T) * n for each array that is read or written. Operations: none, n, or n fused
  * multiply-adds.
  * Numerics: add and multiply round correctly, float16 and bfloat16 by way of float (with the one
@@ -126,7 +126,7 @@ struct AffineMap {
 template <typename T>
 __global__ void __launch_bounds__(max_block_threads)
     scale(const T* x, T* out, Scalar<T> factor, Scalar<T> offset, unsigned long long n) {
-  map_elements<4>(n, AffineMap<T>{factor, offset}, out, x);
+  map_elements<2>(n, AffineMap<T>{factor, offset}, out, x);
 }
 
 template <typename T>

@@ -100,7 +100,7 @@ function scalarType(dtype: FloatingDType): "double" | "float" {
 /** Scaling. */
 export const SCALE: Elementwise<FloatingDType> = new Elementwise<FloatingDType>(
   "scale",
-  4,
+  2,
   (type, dtype) => {
     const scalar = scalarType(dtype);
     return `const ${type}* x, ${type}* out, ${scalar} factor, ${scalar} offset, unsigned long long n`;

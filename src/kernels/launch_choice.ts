@@ -75,13 +75,15 @@ export const REDUCTION_STEP_BYTES = 64;
 /** Bytes that a thread of a histogram takes in one step: two packets. */
 export const HISTOGRAM_STEP_BYTES = 32;
 
+/** The default blocks of a multiprocessor, which all run at once if threads have up to 64 registers. */
+const REDUCTION_BLOCKS = 4;
+
 /**
- * The default limit of a reduction's blocks: as many as fill the multiprocessors with threads. It does
- * not depend on the kernel, and so the order of additions depends on nothing but the arguments.
+ * The default limit of a reduction's blocks. It does not depend on the kernel, and so the order of
+ * additions depends on nothing but the arguments.
  */
 export function reductionBlocks({ context: { info } }: Pick<Kernel, "context">): number {
-  const perMultiprocessor = Math.floor(info.maxThreadsPerMultiprocessor / REDUCTION_BLOCK);
-  return Math.max(1, perMultiprocessor * info.multiprocessorCount);
+  return REDUCTION_BLOCKS * info.multiprocessorCount;
 }
 
 /** Grid and block of a kernel whose blocks reduce a share each. */

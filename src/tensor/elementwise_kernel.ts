@@ -58,12 +58,15 @@ import { storageOf, Tensor, tracedOf } from "./tensor.ts";
 /** The edge of tiles in the block form, and tiles that a block takes. */
 const TILE = 32;
 const TILES = 16;
+/** The threads of a block that takes a tile, or elements without operands; of others. */
 const BLOCK = 256;
+const PACKET_BLOCK = 128;
 /** Bytes of operands that a CUDA thread loads at once. */
 const MAX_LOADED = 64;
-/** Elements of a CUDA thread, and packets: each has its own code. */
+/** Elements of a CUDA thread: each has its own code. */
 const MAX_ELEMENTS = 32;
-const MAX_PACKETS = 8;
+/** Packets of a thread. More would make the pieces that a block reads and then writes larger. */
+const MAX_PACKETS = 2;
 
 /** The smallest extent for tiles of CUDA threads. */
 const MIN_TILED = 8;
@@ -212,13 +215,15 @@ const PLAIN: MapLayout[] = [];
 
 /** How CUDA threads take the elements of a result: packets of neighbours, and packets of a thread. */
 interface Packets {
+  readonly threads: number;
   readonly elements: number;
   readonly count: number;
 }
 
 /**
- * The packets of an expression: 16 bytes of the result, so a warp writes whole lines, and 32 to 64
- * bytes of operands for each thread, which covers the latency of memory.
+ * The packets of an expression: 16 bytes of the result, so a warp writes whole lines, and up to 64
+ * bytes of operands for each thread, which with a multiprocessor full of threads covers the latency
+ * of memory.
  */
 function packetsOf(tensors: readonly Tensor[], dtype: DType, classes: string): Packets {
   let [widest, loaded] = [1, 0];
@@ -231,7 +236,9 @@ function packetsOf(tensors: readonly Tensor[], dtype: DType, classes: string): P
   const elements = Math.min(16 / bytesPerElement(dtype), MAX_LOADED / widest);
   const most = Math.min(MAX_ELEMENTS / elements, MAX_PACKETS);
   const count = Math.round(MAX_LOADED / (loaded * elements));
-  return { elements, count: loaded === 0 ? 1 : Math.max(1, Math.min(count, most)) };
+  return loaded === 0
+    ? { threads: BLOCK, elements, count: 1 }
+    : { threads: PACKET_BLOCK, elements, count: Math.max(1, Math.min(count, most)) };
 }
 
 /** The C++ of a part of the body of an expression, for N elements. */
@@ -339,9 +346,9 @@ function mapCode(call: MapCall, layout: MapLayout): KernelCode {
   const { rank, classes, cross, edge } = layout;
   const { tensors, dtype, template = templates.map } = call;
   const root = call.root();
-  const { elements, count } = packetsOf(tensors, dtype, classes);
+  const { threads, elements, count } = packetsOf(tensors, dtype, classes);
   const map = cross < 0
-    ? `map_expression<${BLOCK}, ${elements}, ${count}>`
+    ? `map_expression<${threads}, ${elements}, ${count}>`
     : `map_tiles<${cross}, ${edge}, ${BLOCK}, ${elements}>`;
   const operands = tensors.length + 1;
   const members = [
@@ -415,8 +422,8 @@ function launchSize(
   form: KernelForm,
 ): LaunchSize {
   if (form === "block") return { grid: Math.ceil(size / CHUNK), block: 1 };
-  const { elements, count } = packetsOf(tensors, dtype, classes);
-  return { grid: Math.ceil(size / (BLOCK * elements * count)), block: BLOCK };
+  const { threads, elements, count } = packetsOf(tensors, dtype, classes);
+  return { grid: Math.ceil(size / (threads * elements * count)), block: threads };
 }
 
 /** Runs one kernel over the elements of a result, which is new unless `out` is given. */

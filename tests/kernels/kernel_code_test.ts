@@ -103,8 +103,8 @@ Deno.test({
       max_row_of,
     } = await compileKernels();
 
-    const scaled = loopOf(scale, 4);
-    assertEquals(countBefore(scaled, WIDE_LOAD, /^FFMA/), 4);
+    const scaled = loopOf(scale, 2);
+    assertEquals(countBefore(scaled, WIDE_LOAD, /^FFMA/), 2);
     // Another store than a plain one is ordered for the whole multiprocessor.
     assertEquals(countOf(scaled, /^STG/), countOf(scaled, /^STG\.E\.128$/));
     assert(scale.registers <= 32, `${scale.registers} registers`);
@@ -112,7 +112,7 @@ Deno.test({
     assertEquals(countBefore(loopOf(moments, 4), WIDE_LOAD, /^(FADD|FMUL|FFMA)/), 4);
     // A division for each part of a warp or block would be a chain of them.
     for (const { all } of [moments, moments_final]) assert(countOf(all, DIVISION) <= 3);
-    // Five blocks of 256 threads fit a multiprocessor.
+    // Four blocks of 256 threads run at once in a multiprocessor, and a fifth has room.
     assert(moments.registers <= 48, `${moments.registers} registers`);
 
     for (const row of [sum_row_of, max_row_of]) {

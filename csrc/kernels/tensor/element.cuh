@@ -105,6 +105,17 @@ __device__ __forceinline__ float rounded(float value) {
   return load(store<T>(value));
 }
 
+#if defined(GS_USES_BFLOAT16) && !defined(__CUDASIM__) && __CUDA_ARCH__ >= 800
+// Compilers convert a lone value at the rate of special functions, and pairs at four times this
+// rate. A pair with the value in its upper half and zero in its lower one is the rounded float.
+template <>
+__device__ __forceinline__ float rounded<__nv_bfloat16>(float value) {
+  unsigned int pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(value), "f"(0.0f));
+  return __uint_as_float(pair);
+}
+#endif
+
 // The number of a 16-bit format after x in the direction of y.
 template <typename T>
 __device__ __forceinline__ float next_after(float x, float y) {

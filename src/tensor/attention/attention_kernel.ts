@@ -39,7 +39,9 @@ const SPLIT = {
   block: { blocks: 64, keys: 512 },
   threads: { blocks: 264, keys: 256 },
   // Reads are in flight in four blocks of each multiprocessor, and four others follow.
-  decode: { blocks: 1056, keys: 256 },
+  few: { blocks: 1056, keys: 256 },
+  // Four blocks of each multiprocessor run at once, and read ahead all the time.
+  decode: { blocks: 528, keys: 256 },
 } as const;
 /**
  * The most rows that CUDA threads multiply as they read keys: of all, and of those that tensor cores
@@ -47,6 +49,12 @@ const SPLIT = {
  */
 const DECODE_ROWS = 8;
 const DECODE_MMA_ROWS = 4;
+/**
+ * Steps of keys and values that a thread has under way or uses, and chunks of keys in a step: four
+ * blocks of a multiprocessor share its memory.
+ */
+const DECODE_STAGES = 3;
+const DECODE_CHUNKS = 4;
 /** The bytes of a read. */
 const CHUNK_BYTES = 16;
 /** A distance beyond all keys. */
@@ -233,6 +241,7 @@ function kernelFor(call: AttentionPlan) {
     tileRows,
     block,
     sharedMemory: 0,
+    isDecode: false,
     definitions: "",
   };
 }
@@ -243,13 +252,14 @@ const powerOfTwo = (value: number) => 2 ** Math.ceil(Math.log2(value));
 /** The kernel for few rows. */
 function decodeKernel({ k, v, source }: AttentionPlan, rows: number) {
   const tileRows = powerOfTwo(Math.max(1, rows));
-  const parameters = [tileRows, k.shape[3], v.shape[3]].join(", ");
+  const parameters = [tileRows, k.shape[3], v.shape[3], DECODE_STAGES, DECODE_CHUNKS].join(", ");
   return {
     template: templates.attention,
     name: `attention::attention_decode<attention::Keys::${source}, ${parameters}>`,
     tileRows,
     block: THREADS,
-    sharedMemory: 0,
+    sharedMemory: DECODE_STAGES * 2 * DECODE_CHUNKS * CHUNK_BYTES * THREADS,
+    isDecode: true,
     definitions: "",
   };
 }
@@ -289,6 +299,7 @@ function tensorCoreKernel(call: AttentionPlan, rows: number) {
     tileRows,
     block: warps * WARP,
     sharedMemory,
+    isDecode: false,
     definitions: multiplyText([q.dtype, q.dtype]),
   };
 }
@@ -301,7 +312,9 @@ export function planAttention(call: AttentionPlan) {
   const tiles = Math.ceil(rowsOf(call) / kernel.tileRows);
   const jobs = batches * heads * tiles;
   const { form } = storageOf(k).work;
-  const split = SPLIT[form === "threads" && rowsOf(call) <= FEW_ROWS ? "decode" : form];
+  const split = SPLIT[
+    kernel.isDecode ? "decode" : form === "threads" && rowsOf(call) <= FEW_ROWS ? "few" : form
+  ];
   const wanted = source === "ragged" || jobs === 0
     ? 1
     : Math.min(Math.ceil(split.blocks / jobs), Math.floor(keys / split.keys));

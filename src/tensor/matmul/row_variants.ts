@@ -68,8 +68,8 @@ function planThreads({ m, n, k, b, sums, batch, work }: MatmulProblem): RowPlan 
     grid: plan.grid * parts,
     call: `matmul_rows_${name}<${parameters.join(", ")}>(product, finish, tile, down);`,
     parts,
-    // At 32 registers, loads would wait for products.
-    launchBounds: [THREADS, rows === 1 && size > 1 ? 4 : 2],
+    // With fewer registers, loads would wait for products.
+    launchBounds: [THREADS, rows === 1 && size > 1 ? 3 : 2],
   };
 }
 

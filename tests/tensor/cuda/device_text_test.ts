@@ -65,10 +65,11 @@ Deno.test("templates of kernels use no built-in functions of host compilers in d
 });
 
 /**
- * What asks on purpose. `vectors.cuh` is read by host compilers alone. `reduce.cuh` has an instruction
- * of capability 8.0; reductions of narrow floats are compiled for 7.5 as well.
+ * What asks on purpose. `vectors.cuh` is read by host compilers alone. The others have instructions of
+ * capability 8.0; kernels of narrow floats and those of decoding are compiled for 7.5 as well.
  */
-const ASKING = ["csrc/kernels/tensor/reduce.cuh", "csrc/kernels/tensor/vectors.cuh"];
+const ASKING = ["element", "matmul/tensor_core", "reduce", "vectors"]
+  .map((name) => `csrc/kernels/tensor/${name}.cuh`);
 
 Deno.test("templates of kernels ask for no feature by __has_… and for no compute capability", () => {
   const asking = templates.filter(([, text]) => /\b__has_\w+|\b__CUDA_ARCH/.test(text));

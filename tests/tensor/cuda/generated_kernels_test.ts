@@ -51,11 +51,12 @@ const WHOLE = "9.0";
 const isNarrow = (dtype: DType) => /^b?float(?:16|8)/.test(dtype);
 
 /**
- * Whether the code depends on the capability: by headers of narrow floats, and by instructions. The
- * templates themselves ask for no capability; see `device_text_test.ts`.
+ * Whether the code depends on the capability: by headers of narrow floats, and by instructions. Few
+ * templates themselves ask for the capability; see `device_text_test.ts`.
  */
 const dependsOnCapability = (text: KernelText) =>
   tensorCoreCall(text) !== undefined || text.template.name === "ternaryMatmul" ||
+  /attention_decode</.test(text.body) ||
   [...text.dtypes].some(isNarrow);
 
 /** The kernels of all calls on a device of a capability, or of those that depend on it. */

@@ -263,6 +263,8 @@ __device__ __forceinline__ void merge_attention(i64 elements, i64 chunk, i64 par
   map(Space<1, 1>{}, elements, chunk, [=](const i64*, i64 i) {
     const i64 row = i / columns;
     float row_max = -INFINITY;
+    // Few threads merge many parts of decoding, so each has several loads in flight.
+#pragma unroll 16
     for (i64 part = 0; part < parts; ++part) {
       const float part_sum = part_sums[part * rows + row];
       row_max = part_sum > row_max ? part_sum : row_max;
@@ -270,6 +272,7 @@ __device__ __forceinline__ void merge_attention(i64 elements, i64 chunk, i64 par
     const float base = row_max == -INFINITY ? 0.0f : row_max;
     float weights = 0.0f;
     float value = 0.0f;
+#pragma unroll 16
     for (i64 part = 0; part < parts; ++part) {
       const float weight = exponential(part_sums[part * rows + row] - base);
       weights += weight;

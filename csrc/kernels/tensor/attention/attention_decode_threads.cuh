@@ -6,9 +6,11 @@
  * multiples of 16 bytes. The limit is the read of all keys and values.
  * Mapping: a block of GS_BLOCK_THREADS threads takes a part of the keys. Neighbouring lanes share
  * a key, whose chunks lie across them, and the next lanes have the next key, so a warp reads
- * neighbours in memory. A thread loads the chunks of some keys and of their values before it uses
- * the first one: 128 to 256 bytes in flight. Each group of lanes has a maximum and a sum of its
- * own, which are merged at the end, first within a warp.
+ * neighbours in memory. The chunks of Stages steps are under way to shared memory or lie there. A
+ * thread reads only what it has copied, so the loop has no barrier.
+ * The lanes of a group share out the scores of a step as they add them up: each has the powers of
+ * some of them, and hands them round for the products with values. Each group has maxima and sums
+ * of its own, which are merged at the end, first within a warp.
  * Hidden keys: keys that all rows see take a loop without comparisons. In others, values of hidden
  * keys count as 0.
  * Numerics: products and sums are fused, as floats; the order depends on the shape alone.
@@ -16,6 +18,7 @@
 #pragma once
 
 #include "kernels/tensor/attention/attention.cuh"
+#include "kernels/tensor/matmul/tensor_core.cuh"
 #include "kernels/tensor/warp.cuh"
 
 #if !defined(GS_BLOCK_FORM)
@@ -35,8 +38,7 @@ struct alignas(16) Chunk {
 };
 
 template <typename T>
-__device__ __forceinline__ Chunk<T> load_chunk(const T* from) {
-  const uint4 bits = *reinterpret_cast<const uint4*>(from);
+__device__ __forceinline__ Chunk<T> chunk_of(uint4 bits) {
   Chunk<T> chunk;
   memcpy(&chunk, &bits, sizeof chunk);
   return chunk;
@@ -92,7 +94,9 @@ constexpr int lanes_for(int chunks) {
 }
 
 // Rows: of queries, at least those of a tile. Size and Value: of heads of keys and of values.
-template <Keys Source, int Rows, int Size, int Value, typename T, typename M, typename Out>
+// Copied: chunks of keys that a thread copies in a step, and as many of values.
+template <Keys Source, int Rows, int Size, int Value, int Stages, int Copied, typename T,
+          typename M, typename Out>
 __device__ __forceinline__ void attention_decode(const Attention& a, const T* q, const T* k,
                                                  const T* v, const M* mask, const bool* blocks,
                                                  const int* places, Out* out, float* sums) {
@@ -105,12 +109,25 @@ __device__ __forceinline__ void attention_decode(const Attention& a, const T* q,
   constexpr int width = Lanes * columns;
   constexpr int groups = GS_BLOCK_THREADS / Lanes;
   constexpr int warps = GS_BLOCK_THREADS / 32;
-  // Keys that a thread loads at once. More rows need registers for queries and results.
-  constexpr int keys = Rows <= 4 ? 8 / Chunks : 4 / Chunks;
+  constexpr int keys = Copied / Chunks;  // of a thread in a step
   constexpr int step = keys * groups;
-  __shared__ float max_of_warp[warps][Rows];
-  __shared__ float sum_of_warp[warps][Rows];
-  __shared__ float result_of_warp[warps][Rows][width];
+  // Score r * keys + i is of row r and key i. A lane has `own` of them; several have the same one
+  // if there are fewer scores than lanes.
+  constexpr int scores = Rows * keys;
+  constexpr int own = scores > Lanes ? scores / Lanes : 1;
+  constexpr int lanes_of_score = scores < Lanes ? Lanes / scores : 1;
+  constexpr int own_rows = own > keys ? own / keys : 1;
+  constexpr int own_keys = own / own_rows;
+  constexpr int lanes_of_row = lanes_of_score * (keys / own_keys);
+  extern __shared__ uint4 ring[];
+  // They take the place of the ring.
+  struct WarpRows {
+    float row_max[Rows];
+    float row_sum[Rows];
+    float result[Rows][width];
+  };
+  static_assert(warps * sizeof(WarpRows) <= Stages * 2 * Copied * GS_BLOCK_THREADS * sizeof(uint4),
+                "results of warps fit");
   const AttentionJob job = attention_job<Source>(a, Rows, places, blockIdx.x);
   if (job.rows <= 0) return;
   const int thread = static_cast<int>(threadIdx.x);
@@ -122,49 +139,15 @@ __device__ __forceinline__ void attention_decode(const Attention& a, const T* q,
 #pragma unroll
   for (int c = 0; c < Chunks; ++c) column[c] = (thread % Lanes + c * Lanes) * chunk;
 
-  // Queries, and the keys that rows see.
-  AttentionRow rows[Rows];
-  int low[Rows];
-  int high[Rows];
-  int common_low = -1;
-  int common_high = end - 1;
-  float queries[Rows][columns];
-#pragma unroll
-  for (int r = 0; r < Rows; ++r) {
-    rows[r] = row_of(a, job, r < job.rows ? r : job.rows - 1);
-    low[r] = clamp_key(rows[r].query + job.offset - a.left, job.keys);
-    high[r] = clamp_key(rows[r].query + job.offset + a.right, end - 1);
-    common_low = low[r] > common_low ? low[r] : common_low;
-    common_high = high[r] < common_high ? high[r] : common_high;
-    const T* const query = q + job.batch * a.q[0] + rows[r].head * a.q[1] +
-                           (job.query + rows[r].query) * a.q[2];
-#pragma unroll
-    for (int c = 0; c < Chunks; ++c) {
-#pragma unroll
-      for (int e = 0; e < chunk; ++e) {
-        const int at = column[c] + e;
-        queries[r][c * chunk + e] = at < Size ? scale_of(a) * load(query[at]) : 0.0f;
-      }
-    }
-  }
+  // Copies of keys and values.
   const T* const k_base = k + job.batch * a.k[0] + job.head * a.k[1];
   const T* const v_base = v + job.batch * a.v[0] + job.head * a.v[1];
-  int k_column[Chunks];
-  int v_column[Chunks];
-#pragma unroll
-  for (int c = 0; c < Chunks; ++c) {
-    k_column[c] = column[c] < Size ? column[c] : 0;
-    v_column[c] = column[c] < Value ? column[c] : 0;
-  }
-
-  PartialRows<Rows, columns, has_mask> partial;
-  partial.clear();
   // A key of this thread, or the last one.
   const auto key_at = [&](int first, int i) {
     const int key = first + i * groups + group;
     return key < end ? key : end - 1;
   };
-  // Pages are looked up before the keys of the last step are used.
+  // Pages are looked up a step before their keys are copied.
   int pages[keys] = {};
   const auto find_pages = [&](int first) {
     if constexpr (Source == Keys::paged) {
@@ -177,103 +160,174 @@ __device__ __forceinline__ void attention_decode(const Attention& a, const T* q,
     if constexpr (Source != Keys::paged) return job.key + key;
     return key + (pages[i] - page_of(a, key)) * a.page;
   };
+  // The chunk of a thread's key, and that of its value, in a stage.
+  const auto place = [&](int stage, int i, int c, bool is_value) {
+    const int number = (stage * 2 + is_value) * Copied + i * Chunks + c;
+    return ring + number * GS_BLOCK_THREADS + thread;
+  };
+  const auto copy_step = [&](int first, int stage) {
+    if (first < end) {
+#pragma unroll
+      for (int i = 0; i < keys; ++i) {
+        const i64 row = row_at(first, i);
+#pragma unroll
+        for (int c = 0; c < Chunks; ++c) {
+          const int k_column = column[c] < Size ? column[c] : 0;
+          const int v_column = column[c] < Value ? column[c] : 0;
+          copy_chunk(place(stage, i, c, false), k_base + row * a.k[2] + k_column);
+          copy_chunk(place(stage, i, c, true), v_base + row * a.v[2] + v_column);
+        }
+      }
+      find_pages(first + step);
+    }
+    commit_copies();
+  };
   if (begin < end) find_pages(begin);
-  const auto take_keys = [&](int first, auto is_whole) {
-    // All loads, and the pages of the next keys.
-    Chunk<T> key_chunks[keys][Chunks];
-    Chunk<T> value_chunks[keys][Chunks];
 #pragma unroll
-    for (int i = 0; i < keys; ++i) {
-      const T* const row = k_base + row_at(first, i) * a.k[2];
-#pragma unroll
-      for (int c = 0; c < Chunks; ++c) key_chunks[i][c] = load_chunk(row + k_column[c]);
-    }
-#pragma unroll
-    for (int i = 0; i < keys; ++i) {
-      const T* const row = v_base + row_at(first, i) * a.v[2];
-#pragma unroll
-      for (int c = 0; c < Chunks; ++c) value_chunks[i][c] = load_chunk(row + v_column[c]);
-    }
-    find_pages(first + step);
+  for (int stage = 0; stage < Stages - 1; ++stage) copy_step(begin + stage * step, stage);
 
+  // Queries, and the keys that rows see.
+  int common_low = -1;
+  int common_high = end - 1;
+  float queries[Rows][columns];
+  const auto low_of = [&](AttentionRow row) {
+    return clamp_key(row.query + job.offset - a.left, job.keys);
+  };
+  const auto high_of = [&](AttentionRow row) {
+    return clamp_key(row.query + job.offset + a.right, end - 1);
+  };
+  const auto clamped_row = [&](int r) { return row_of(a, job, r < job.rows ? r : job.rows - 1); };
+#pragma unroll
+  for (int r = 0; r < Rows; ++r) {
+    const AttentionRow row = clamped_row(r);
+    const int low = low_of(row);
+    const int high = high_of(row);
+    common_low = low > common_low ? low : common_low;
+    common_high = high < common_high ? high : common_high;
+    const T* const query =
+        q + job.batch * a.q[0] + row.head * a.q[1] + (job.query + row.query) * a.q[2];
+#pragma unroll
+    for (int c = 0; c < Chunks; ++c) {
+#pragma unroll
+      for (int e = 0; e < chunk; ++e) {
+        const int at = column[c] + e;
+        queries[r][c * chunk + e] = at < Size ? scale_of(a) * load(query[at]) : 0.0f;
+      }
+    }
+  }
+  const int first_score = thread % Lanes / lanes_of_score * own;
+  AttentionRow rows[own_rows];
+#pragma unroll
+  for (int r = 0; r < own_rows; ++r) rows[r] = clamped_row(first_score / keys + r);
+
+  PartialRows<Rows, columns, has_mask> partial;
+  partial.clear();
+  float row_max[own_rows];
+  float row_sum[own_rows];
+#pragma unroll
+  for (int r = 0; r < own_rows; ++r) {
+    row_max[r] = -INFINITY;
+    row_sum[r] = 0.0f;
+  }
+  // The lane of a group that has a score.
+  const auto lane_of = [](int score) { return score / own * lanes_of_score; };
+  const auto use_step = [&](int first, int stage, auto is_whole) {
     // Scores.
-    float scores[Rows][keys];
+    float score[scores];
 #pragma unroll
     for (int i = 0; i < keys; ++i) {
 #pragma unroll
-      for (int r = 0; r < Rows; ++r) scores[r][i] = 0.0f;
+      for (int r = 0; r < Rows; ++r) score[r * keys + i] = 0.0f;
 #pragma unroll
       for (int c = 0; c < Chunks; ++c) {
+        const Chunk<T> key_chunk = chunk_of<T>(*place(stage, i, c, false));
 #pragma unroll
         for (int e = 0; e < chunk; ++e) {
-          float element = load(key_chunks[i][c].elements[e]);
+          float element = load(key_chunk.elements[e]);
           // The first chunk is in place of one beyond the last.
           if (width > Size && column[c] >= Size) element = 0.0f;
 #pragma unroll
           for (int r = 0; r < Rows; ++r) {
-            scores[r][i] = fmaf(queries[r][c * chunk + e], element, scores[r][i]);
+            score[r * keys + i] = fmaf(queries[r][c * chunk + e], element, score[r * keys + i]);
           }
         }
       }
-#pragma unroll
-      for (int r = 0; r < Rows; ++r) {
-        scores[r][i] = tensor::warp_sum<Lanes>(scores[r][i]);
-      }
     }
+    scatter_sums<Lanes>(score);
 
     // Mask: its elements, the window and the blocks.
     if constexpr (!is_whole.value) {
 #pragma unroll
-      for (int i = 0; i < keys; ++i) {
-        const int key = first + i * groups + group;
-#pragma unroll
-        for (int r = 0; r < Rows; ++r) {
-          bool is_seen = key >= low[r] && key <= high[r];
-          if (is_seen && blocks != nullptr) {
-            is_seen = is_block_visible(a, job, blocks, rows[r], key);
+      for (int s = 0; s < own; ++s) {
+        const int key = first + (first_score % keys + s % own_keys) * groups + group;
+        const AttentionRow row = rows[s / own_keys];
+        bool is_seen = key >= low_of(row) && key <= high_of(row);
+        if (is_seen && blocks != nullptr) is_seen = is_block_visible(a, job, blocks, row, key);
+        if constexpr (has_mask) {
+          if (is_seen) {
+            const float addend = addend_of(mask[mask_offset(a, job, row, key)]);
+            score[s] = masked<M>(score[s], addend);
           }
-          if constexpr (has_mask) {
-            if (is_seen) {
-              const float addend = addend_of(mask[mask_offset(a, job, rows[r], key)]);
-              scores[r][i] = masked<M>(scores[r][i], addend);
-            }
-          }
-          if (!is_seen) scores[r][i] = -INFINITY;
         }
+        if (!is_seen) score[s] = -INFINITY;
       }
     }
 
     // Online softmax.
+    float factor[own_rows];
+    bool is_raised = false;
 #pragma unroll
-    for (int r = 0; r < Rows; ++r) {
-      float maximum = partial.row_max[r];
+    for (int r = 0; r < own_rows; ++r) {
+      float maximum = row_max[r];
 #pragma unroll
-      for (int i = 0; i < keys; ++i) maximum = fmaxf(maximum, scores[r][i]);
-      partial.raise(r, maximum);
+      for (int i = 0; i < own_keys; ++i) maximum = fmaxf(maximum, score[r * own_keys + i]);
+#pragma unroll
+      for (int distance = lanes_of_score; distance < lanes_of_row; distance *= 2) {
+        maximum = fmaxf(maximum, exchange(maximum, distance));
+      }
       const float base = partial.base_of(maximum);
+      factor[r] = fast_power_of_2(exponent_of<has_mask>(row_max[r], base));
+      is_raised |= factor[r] != 1.0f;
+      row_max[r] = maximum;
+      row_sum[r] *= factor[r];
 #pragma unroll
-      for (int i = 0; i < keys; ++i) {
-        const bool is_hidden = !is_whole.value && scores[r][i] == -INFINITY;
-        scores[r][i] = fast_power_of_2(exponent_of<has_mask>(scores[r][i], base));
-        partial.row_sum[r] += scores[r][i];
+      for (int i = 0; i < own_keys; ++i) {
+        float& power = score[r * own_keys + i];
+        const bool is_hidden = !is_whole.value && power == -INFINITY;
+        power = fast_power_of_2(exponent_of<has_mask>(power, base));
+        row_sum[r] += power;
         // Marks keys whose values count as 0.
-        if (is_hidden) scores[r][i] = -1.0f;
+        if (is_hidden) power = -1.0f;
+      }
+    }
+    if (__any_sync(whole_warp, is_raised)) {
+#pragma unroll
+      for (int r = 0; r < Rows; ++r) {
+        const float own_factor = from_lane<Lanes>(factor[r % own_rows], lane_of(r * keys));
+#pragma unroll
+        for (int c = 0; c < columns; ++c) partial.result[r][c] *= own_factor;
       }
     }
 
     // Values.
 #pragma unroll
     for (int i = 0; i < keys; ++i) {
+      float power[Rows];
+#pragma unroll
+      for (int r = 0; r < Rows; ++r) {
+        power[r] = from_lane<Lanes>(score[(r * keys + i) % own], lane_of(r * keys + i));
+      }
 #pragma unroll
       for (int c = 0; c < Chunks; ++c) {
+        const Chunk<T> value_chunk = chunk_of<T>(*place(stage, i, c, true));
 #pragma unroll
         for (int e = 0; e < chunk; ++e) {
-          const float element = load(value_chunks[i][c].elements[e]);
+          const float element = load(value_chunk.elements[e]);
 #pragma unroll
           for (int r = 0; r < Rows; ++r) {
             float& result = partial.result[r][c * chunk + e];
-            if (is_whole.value || scores[r][i] >= 0.0f || scores[r][i] != scores[r][i]) {
-              result = fmaf(scores[r][i], element, result);
+            if (is_whole.value || power[r] >= 0.0f || power[r] != power[r]) {
+              result = fmaf(power[r], element, result);
             }
           }
         }
@@ -283,18 +337,34 @@ __device__ __forceinline__ void attention_decode(const Attention& a, const T* q,
   // Steps from common_low to last_whole are seen by all rows.
   const bool is_simple = !has_mask && blocks == nullptr;
   const int last_whole = is_simple ? common_high + 1 - step : -1;
-  int first = begin;
-  while (first < end) {
+  int stage = 0;
+#pragma unroll 1
+  for (int first = begin; first < end; first += step) {
+    wait_for_copies<Stages - 2>();
+    // In place of the step before, which this thread has used.
+    copy_step(first + (Stages - 1) * step, stage == 0 ? Stages - 1 : stage - 1);
     if (common_low <= first && first <= last_whole) {
-      do {
-        take_keys(first, Constant<true>{});
-        first += step;
-      } while (first <= last_whole);
+      use_step(first, stage, Constant<true>{});
     } else {
-      take_keys(first, Constant<false>{});
-      first += step;
+      use_step(first, stage, Constant<false>{});
+    }
+    stage = stage == Stages - 1 ? 0 : stage + 1;
+  }
+#pragma unroll
+  for (int r = 0; r < own_rows; ++r) {
+#pragma unroll
+    for (int distance = lanes_of_score; distance < lanes_of_row; distance *= 2) {
+      row_sum[r] += exchange(row_sum[r], distance);
     }
   }
+#pragma unroll
+  for (int r = 0; r < Rows; ++r) {
+    partial.row_max[r] = from_lane<Lanes>(row_max[r % own_rows], lane_of(r * keys));
+    partial.row_sum[r] = from_lane<Lanes>(row_sum[r % own_rows], lane_of(r * keys));
+  }
+  wait_for_copies();
+  __syncthreads();
+  auto* const rows_of_warp = reinterpret_cast<WarpRows*>(ring);
 
   // The groups of a warp, and the warps of the block.
 #pragma unroll
@@ -302,11 +372,12 @@ __device__ __forceinline__ void attention_decode(const Attention& a, const T* q,
   if (thread % 32 < Lanes) {
 #pragma unroll
     for (int r = 0; r < Rows; ++r) {
-      max_of_warp[thread / 32][r] = partial.row_max[r];
-      sum_of_warp[thread / 32][r] = partial.row_sum[r];
+      rows_of_warp[thread / 32].row_max[r] = partial.row_max[r];
+      rows_of_warp[thread / 32].row_sum[r] = partial.row_sum[r];
 #pragma unroll
       for (int c = 0; c < columns; ++c) {
-        result_of_warp[thread / 32][r][column[c / chunk] + c % chunk] = partial.result[r][c];
+        const int at = column[c / chunk] + c % chunk;
+        rows_of_warp[thread / 32].result[r][at] = partial.result[r][c];
       }
     }
   }
@@ -318,14 +389,15 @@ __device__ __forceinline__ void attention_decode(const Attention& a, const T* q,
     const int c = i % width;
     if (r >= job.rows || c >= Value) continue;
     float row_max = -INFINITY;
-    for (int w = 0; w < warps; ++w) row_max = fmaxf(row_max, max_of_warp[w][r]);
+    for (int w = 0; w < warps; ++w) row_max = fmaxf(row_max, rows_of_warp[w].row_max[r]);
     const float base = row_max == -INFINITY ? 0.0f : row_max;
     float row_sum = 0.0f;
     float result = 0.0f;
     for (int w = 0; w < warps; ++w) {
-      const float factor = fast_power_of_2(exponent_of<has_mask>(max_of_warp[w][r], base));
-      row_sum = fmaf(sum_of_warp[w][r], factor, row_sum);
-      result = fmaf(result_of_warp[w][r][c], factor, result);
+      const WarpRows& part = rows_of_warp[w];
+      const float factor = fast_power_of_2(exponent_of<has_mask>(part.row_max[r], base));
+      row_sum = fmaf(part.row_sum[r], factor, row_sum);
+      result = fmaf(part.result[r][c], factor, result);
     }
     const AttentionRow row = row_of(a, job, r);
     out_row(a, job, row, out)[c] = store<Out>(row_sum == 0.0f ? 0.0f : result / row_sum);

@@ -21,6 +21,11 @@ namespace gridstride::tensor::matmul {
 
 constexpr int row_threads = 256;
 constexpr int row_warps = row_threads / 32;
+// Loads of elements of the left operand at once: before packets, and beside them, which have most
+// of the registers of a thread with a single row.
+constexpr int loads_before = 8;
+template <int Rows>
+constexpr int loads_beside = Rows > 1 ? 8 : 2;
 
 // Elements that are loaded at once: 16 bytes at a multiple of 16, or a single one.
 template <typename Element, int Width>
@@ -72,18 +77,20 @@ __device__ __forceinline__ RowBlock row_block(const Product& p, i64 tile, i64 do
 }
 
 // Converts Chunk elements along k of a block's rows, from `start` on, and stores them at place(row,
-// k). Elements beyond the operand are zeros.
-template <int Rows, int Chunk, typename V, typename Left, typename Right, typename Place>
+// k). Elements beyond the operand are zeros. AtOnce: loads of a thread before it stores the first.
+// ByRow: neighbouring threads have neighbours along k, otherwise the rows of one k, so that they
+// store in different banks.
+template <int Rows, int Chunk, int AtOnce, bool ByRow, typename V, typename Left, typename Right,
+          typename Place>
 __device__ __forceinline__ void stage_left(const Product<V, Left, Right>& p, const RowBlock& block,
                                            int start, V* left, const Place& place) {
   const auto* const source = p.a + block.top * p.a_m + (block.k + start) * p.a_k;
   // The values of the last chunk have been used.
   __syncthreads();
-  // Registers are for packets.
-#pragma unroll 2
+#pragma unroll AtOnce
   for (int e = static_cast<int>(threadIdx.x); e < Rows * Chunk; e += row_threads) {
-    const int r = e / Chunk;
-    const int k = e % Chunk;
+    const int r = ByRow ? e / Chunk : e % Rows;
+    const int k = ByRow ? e % Chunk : e / Rows;
     const bool is_inside = block.top + r < p.m && start + k < block.depth;
     left[place(r, k)] = is_inside ? Left{}(source[r * p.a_m + k * p.a_k]) : V(0);
   }
@@ -99,7 +106,9 @@ __device__ __forceinline__ void matmul_rows_across(const Product<V, Left, Right>
   constexpr int columns = Lanes * Width;
   constexpr int slots = row_threads / Lanes;  // rows of the right operand at once
   constexpr int chunk = slots * InFlight;
-  __shared__ __align__(16) V left[chunk * Rows];
+  // The elements of a single row are loaded as packets are, so warps do not wait for each other.
+  constexpr bool is_staged = Rows > 1;
+  __shared__ __align__(16) V left[is_staged ? chunk * Rows : 1];
   const RowBlock block = row_block<Rows, columns, Depth>(p, tile, down);
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % Lanes;
@@ -108,6 +117,7 @@ __device__ __forceinline__ void matmul_rows_across(const Product<V, Left, Right>
   const int slot = thread / Lanes;
   const Element* right = p.b + (column < p.n ? column : p.n - Width) * p.b_n +
                          (block.k + slot) * p.b_k;
+  const auto* row = p.a + block.top * p.a_m + (block.k + slot) * p.a_k;
 
   // ---- sums of a thread ------------------------------------------------------------------------
   V sum[Rows][Width] = {};
@@ -120,7 +130,17 @@ __device__ __forceinline__ void matmul_rows_across(const Product<V, Left, Right>
       if (start + u * slots + slot < block.depth) packet[u].read(right);
       right += slots * p.b_k;
     }
-    stage_left<Rows, chunk>(p, block, start, left, [](int r, int k) { return k * Rows + r; });
+    typename Left::Element element[InFlight] = {};
+    if constexpr (is_staged) {
+      stage_left<Rows, chunk, loads_beside<Rows>, false>(
+          p, block, start, left, [](int r, int k) { return k * Rows + r; });
+    } else {
+#pragma unroll
+      for (int u = 0; u < InFlight; ++u) {
+        if (start + u * slots + slot < block.depth) element[u] = *row;
+        row += slots * p.a_k;
+      }
+    }
 #pragma unroll
     for (int u = 0; u < InFlight; ++u) {
 #pragma unroll
@@ -128,7 +148,8 @@ __device__ __forceinline__ void matmul_rows_across(const Product<V, Left, Right>
         const V y = Right{}(packet[u][j]);
 #pragma unroll
         for (int r = 0; r < Rows; ++r) {
-          sum[r][j] = add_product(left[(u * slots + slot) * Rows + r], y, sum[r][j]);
+          const V x = is_staged ? left[(u * slots + slot) * Rows + r] : Left{}(element[u]);
+          sum[r][j] = add_product(x, y, sum[r][j]);
         }
       }
     }
@@ -168,13 +189,21 @@ __device__ __forceinline__ void matmul_rows_along(const Product<V, Left, Right>&
   constexpr int chunk = 32 * Width * InFlight;
   // Lanes read neighbouring groups of the left operand's elements in shared memory.
   constexpr int group = Width < 4 ? Width : 4;
-  __shared__ __align__(16) V left[Rows * chunk];
+  // All of a part if it fits, so warps do not wait for each other between their chunks.
+  constexpr bool is_whole = Rows * Depth * sizeof(V) <= 16384;
+  constexpr int staged = is_whole ? Depth : chunk;
+  __shared__ __align__(16) V left[Rows * staged];
   const RowBlock block = row_block<Rows, row_warps, Depth>(p, tile, down);
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % 32;
   const i64 column = block.column + thread / 32;
   const Element* right =
       p.b + (column < p.n ? column : p.n - 1) * p.b_n + (block.k + lane * Width) * p.b_k;
+  const auto place = [](int r, int k) {
+    const int at = (k / (32 * Width) * (Width / group) + k % Width / group) * 32 + k / Width % 32;
+    return r * staged + at * group + k % group;
+  };
+  if constexpr (is_whole) stage_left<Rows, Depth, loads_before, true>(p, block, 0, left, place);
   V sum[Rows] = {};
 #pragma unroll 1
   for (int start = 0; start < block.depth; start += chunk) {
@@ -185,20 +214,21 @@ __device__ __forceinline__ void matmul_rows_along(const Product<V, Left, Right>&
       if (start + (u * 32 + lane) * Width < block.depth) packet[u].read(right);
       right += 32 * Width * p.b_k;
     }
-    stage_left<Rows, chunk>(p, block, start, left, [](int r, int k) {
-      const int place =
-          (k / (32 * Width) * (Width / group) + k % Width / group) * 32 + k / Width % 32;
-      return r * chunk + place * group + k % group;
-    });
+    if constexpr (!is_whole) {
+      stage_left<Rows, chunk, loads_beside<Rows>, true>(p, block, start, left, place);
+    }
+    // Otherwise the compiler would use registers of packets for elements in shared memory.
+    __syncwarp();
+    const V* const own = left + (is_whole ? start : 0) + lane * group;
 #pragma unroll
     for (int u = 0; u < InFlight; ++u) {
 #pragma unroll
       for (int j = 0; j < Width; ++j) {
         const V y = Right{}(packet[u][j]);
-        const int place = (u * (Width / group) + j / group) * 32 + lane;
+        const int at = (u * (Width / group) + j / group) * 32 * group + j % group;
 #pragma unroll
         for (int r = 0; r < Rows; ++r) {
-          sum[r] = add_product(left[r * chunk + place * group + j % group], y, sum[r]);
+          sum[r] = add_product(own[r * staged + at], y, sum[r]);
         }
       }
     }

@@ -24,14 +24,28 @@ __device__ __forceinline__ void copy_chunk(unsigned to, const void* from, int by
 __device__ __forceinline__ void copy_chunk(unsigned to, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(from) : "memory");
 }
+// Before compute capability 8.0, at once.
+__device__ __forceinline__ void copy_chunk(uint4* to, const void* from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  *to = *static_cast<const uint4*>(from);
+#else
+  copy_chunk(shared_address(to), from);
+#endif
+}
 __device__ __forceinline__ void copy_chunk(void* to, const void* from, int bytes) {
   copy_chunk(shared_address(to), from, bytes);
 }
 __device__ __forceinline__ void commit_copies() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
 }
+// Waits for the copies of this thread, but for those of so many last commits.
+template <int Pending = 0>
 __device__ __forceinline__ void wait_for_copies() {
-  asm volatile("cp.async.wait_group 0;" ::: "memory");
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" :: "n"(Pending) : "memory");
+#endif
 }
 
 // Four matrices of 8 x 8 elements of 16 bits, of whose rows each lane names one.
