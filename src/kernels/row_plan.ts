@@ -11,6 +11,12 @@ import type { KernelForm } from "./kernel_form.ts";
 /** The threads of a block. */
 export const BLOCK = 256;
 const WARP = 32;
+/**
+ * The lanes that take a short row, if they have at most so many elements each. Eight lanes load the 128
+ * bytes of a line of the cache at once.
+ */
+const LANES: readonly number[] = [8, 16];
+const LANE_ELEMENTS = 16;
 
 /** Elements of a part of a long row, or of a tile of columns: at least so many for CUDA threads. */
 const PART: Readonly<Record<KernelForm, number>> = { block: 131072, threads: 8192 };
@@ -68,17 +74,22 @@ export function stepOf(bytes: readonly number[]): { elements: number; size: numb
 }
 
 /**
- * The threads of a part of a row, a warp or a block, and the elements of a packet.
+ * The threads of a part of a row, some lanes of a warp, a warp or a block, and the elements of a packet.
  *
  * @param width The length of a row, of which a kernel takes parts of `length`.
+ * @param isShared Whether short rows share a warp.
  */
 export function rowThreadsOf(
   { elements, size }: { readonly elements: number; readonly size: number },
   width: number,
   length: number,
+  isShared = false,
 ): { readonly threads: number; readonly size: number } {
+  const lanes = isShared
+    ? LANES.find((it) => length <= it * Math.min(LANE_ELEMENTS, elements)) ?? WARP
+    : WARP;
   return {
-    threads: length <= WARP * elements ? WARP : BLOCK,
+    threads: length <= WARP * elements ? lanes : BLOCK,
     size: width % size === 0 ? size : 1,
   };
 }

@@ -5,7 +5,7 @@
  */
 
 import { templates } from "./kit/expression/kernel_template.ts";
-import { BLOCK, rowThreadsOf, stepOf } from "../kernels/row_plan.ts";
+import { BLOCK, ENOUGH_JOBS, rowThreadsOf, stepOf } from "../kernels/row_plan.ts";
 import { bytesPerElement, cTypeOf, type DType } from "../memory/dtype.ts";
 import {
   dtypesIn,
@@ -44,17 +44,35 @@ export const UNALIGNED = "u";
 
 /** How CUDA threads take a row. */
 export interface RowShare {
-  /** The threads of a row: a warp or a block. */
+  /** The threads of a part of a row: lanes of a warp, a warp or a block. */
   readonly threads: number;
   /** The elements of a packet, and the packets of a thread in a step. */
   readonly size: number;
   readonly packets: number;
-  /** Whether a row is one step, whose elements stay in registers. */
+  /** Whether a part of a row is one step, whose elements stay in registers. */
   readonly isHeld: boolean;
+  /** The parts of a row, and whether the blocks of a cluster have one each. */
+  readonly parts: number;
+  readonly isCluster: boolean;
 }
 
-/** The elements of a thread in a step of rows without packets, but for the most: few kernels. */
-const LONE_ELEMENTS: readonly number[] = [1, 8];
+/** What decides how CUDA threads take rows. */
+export interface RowExtents {
+  readonly rows: number;
+  /** The length of a row, of which a kernel takes segments of `length`. */
+  readonly width: number;
+  readonly length: number;
+  /** Whether blocks can be launched in clusters. It does not change a result. */
+  readonly hasClusters: boolean;
+}
+
+/** The packets of a thread in a step; those of one element are many. */
+const PACKETS: readonly number[] = [1, 2, 4, 8, 16];
+const LONE_PACKETS: readonly number[] = [1, 4, 8, 12, 16, 20, 24, 28, 32];
+/** The same for few rows, whose sums have the bits of built-in kernels. */
+const FEW_LONE_PACKETS: readonly number[] = [1, 8, 32];
+/** Blocks of a cluster: CUDA's portable size. */
+const MAX_CLUSTER = 8;
 /**
  * Blocks of a multiprocessor for which registers suffice. Without such a bound ptxas takes 32
  * registers, and loads one packet after another. Values that a row keeps need a few more.
@@ -76,29 +94,36 @@ export const bytesOf = (operands: readonly number[], { dtypes }: OperandLayout):
   operands.map((k) => bytesPerElement(dtypes[k]!));
 
 /**
- * Chooses the threads of a row by its length and by the element types, so that sums do not depend on
+ * Chooses the threads of a row by the shape and by the element types, so that sums do not depend on
  * anything else.
- *
- * @param width The length of a row, of which a kernel takes parts of `length`.
  */
 export function shareOf(
   program: RowProgram,
   layout: OperandLayout,
-  width: number,
-  length: number,
+  { rows, width, length, hasClusters }: RowExtents,
 ): RowShare {
   const step = stepOf(bytesOf(operandsIn(stageRoots(program)), layout));
   const { elements } = step;
-  const { threads, size } = rowThreadsOf(step, width, length);
-  const isPacked = size === step.size;
-  const needed = length / (threads * size);
-  const packets =
-    [1, 2, 4, 8, 16].filter((it) =>
-      it * size < elements && (isPacked || LONE_ELEMENTS.includes(it))
-    ).find((it) => it >= needed) ?? elements / size;
   const isReread = program.stages.length + program.elements.length > 1;
-  return { threads, size, packets, isHeld: isReread && length <= threads * size * packets };
+  const isFew = !isReread && rows < ENOUGH_JOBS;
+  const { threads, size } = rowThreadsOf(step, width, length, !isFew);
+  const most = threads * elements;
+  const parts = isReread && length <= MAX_CLUSTER * most
+    ? 2 ** Math.ceil(Math.log2(Math.max(1, length / most)))
+    : 1;
+  const needed = Math.ceil(partLength(length, parts, size) / (threads * size));
+  // A row is taken in steps of the same length.
+  const ofStep = needed / (isFew ? 1 : Math.ceil(needed * size / elements));
+  const allowed = size === step.size ? PACKETS : isFew ? FEW_LONE_PACKETS : LONE_PACKETS;
+  const packets = allowed.find((it) => it * size < elements && it >= ofStep) ?? elements / size;
+  const isCluster = parts > 1 && hasClusters;
+  const isHeld = isReread && needed <= packets && (parts === 1 || isCluster);
+  return { threads, size, packets, isHeld, parts, isCluster };
 }
+
+/** The elements of a part of a row, of which all but the last have as many. */
+export const partLength = (width: number, parts: number, size: number): number =>
+  Math.ceil(width / parts / size) * size;
 
 /** What the C++ of a stage has of the form of the kernel. */
 interface StageForm {
@@ -153,7 +178,7 @@ function inputText(k: number, kind: string): string {
 }
 
 /** C++ of an element at a checked position. */
-function pickText(pick: RowPick, load: (index: number) => string, threads: number): string[] {
+function pickText(pick: RowPick, load: (index: number) => string, team: string): string[] {
   const { name, index, position } = pick;
   const writer = new ExpressionWriter(load);
   const text = writer.value(position);
@@ -161,7 +186,7 @@ function pickText(pick: RowPick, load: (index: number) => string, threads: numbe
     ...writer.lines,
     `const i64 at_${name} = ${text};`,
     `const bool has_${name} = at_${name} >= 0 && at_${name} < width;`,
-    `if (!has_${name} && is_first_of_row<${threads}>()) report(faults, operation, at_${name});`,
+    `if (!has_${name} && is_first_of_row<${team}>()) report(faults, operation, at_${name});`,
     `const auto ${name} = [=] { const i64 i = has_${name} ? at_${name} : 0; return load(${
       load(index)
     }); };`,
@@ -187,11 +212,11 @@ function resultText({ elements, results }: RowProgram, load: (index: number) => 
   ];
 }
 
-/** The kernel of a row program, whose lines `ofRow` work on one row. */
+/** The kernel of a row program, whose lines `ofRow` work on one row, which a team takes. */
 function kernelOf(
   program: RowProgram,
   { dtypes, rank, kinds }: OperandLayout,
-  threads: number,
+  team: string,
   ofRow: readonly string[],
 ): KernelCode {
   const { pick, elements, results } = program;
@@ -204,7 +229,7 @@ function kernelOf(
     body: [
       "  using namespace reduce;",
       ...rowSpaceText(rank, dtypes.length),
-      `  for_each_row<${threads}>(rows * segments, per_block, [=](i64 job) {`,
+      `  for_each_row<${team}>(rows * segments, per_block, [=](i64 job) {`,
       ...(isSplittable(program)
         ? [
           "    const i64 row = segments == 1 ? job : job / segments;",
@@ -219,11 +244,11 @@ function kernelOf(
       `    i64 at[${Math.max(1, dtypes.length)}];`,
       "    space.locate(row, at);",
       ...dtypes.map((_, k) => `    const auto* const p${k} = x${k} + o${k} + at[${k}]${step(k)};`),
-      ...(pick === undefined ? [] : pickText(pick, load, threads)).map((line) => `    ${line}`),
+      ...(pick === undefined ? [] : pickText(pick, load, team)).map((line) => `    ${line}`),
       ...elements.map((_, k) => `    auto* const q${k} = y${k} + row * width;`),
       ...ofRow.map((line) => `    ${line}`),
       ...(results.length === 0 ? [] : [
-        `    if (is_first_of_row<${threads}>()) {`,
+        `    if (is_first_of_row<${team}>()) {`,
         ...resultText(program, load).map((line) => `      ${line}`),
         "    }",
       ]),
@@ -246,7 +271,7 @@ export function rowLoopsCode(program: RowProgram, layout: OperandLayout): Kernel
     return `reduce_row<${reducer}<${type}>>(columns, ${first}, ${f})`;
   };
   const lambda = (body: string) => `[=](i64 i) { ${body} }`;
-  return kernelOf(program, layout, 1, [
+  return kernelOf(program, layout, "1", [
     ...stages.flatMap((stage) => stageText(stage, load, { lambda, merge, keep: keptName })),
     ...(elements.length === 0 ? [] : [
       "map_row(columns, [=](i64 i) {",
@@ -311,7 +336,7 @@ function withKept(program: RowProgram, isHeld: boolean): RowProgram {
 export function rowThreadsCode(
   program: RowProgram,
   layout: OperandLayout,
-  { threads, size, packets, isHeld }: RowShare,
+  { threads, size, packets, isHeld, parts, isCluster }: RowShare,
 ): KernelCode {
   const { stages, elements } = withKept(program, isHeld);
   const keeping = stages.filter(({ keeps }) => keeps !== undefined);
@@ -336,14 +361,14 @@ export function rowThreadsCode(
   const writer = new ExpressionWriter(load);
   const values = elements.map(({ value }) => writer.value(value));
   return {
-    ...kernelOf(program, layout, threads, [
+    ...kernelOf(program, layout, `${threads}, ${isCluster ? parts : 1}`, [
       `using Own = Share<${threads}, ${size}, ${packets}>;`,
       // An operand may have no elements.
       ...dtypes.flatMap((_, k) =>
         isAlong(k) ? [] : [`const auto z${k} = element_if(columns > 0, p${k});`]
       ),
       ...own.read,
-      `const Row<Own, ${isHeld}, Elements, decltype(read)> elements(columns, read);`,
+      `const Row<Own, ${isHeld}, Elements, decltype(read), ${parts}, ${isCluster}> elements(columns, read, length);`,
       ...(isHeld ? keeping : []).map(({ keeps, value }) =>
         `${valueType(value.dtype)} kept${keeps}[${packets}][${size}];`
       ),

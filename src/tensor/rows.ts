@@ -37,6 +37,7 @@ import {
 } from "./column_kernel.ts";
 import {
   type OperandLayout,
+  partLength,
   rowLoopsCode,
   rowThreadsCode,
   shareOf,
@@ -139,7 +140,11 @@ export function runRows(call: RowsCall, options: TensorOptions = {}): Tensor[] {
     : { segments: 1, length: width };
   const partial: RowProgram = segments === 1 ? program : partialProgram(only!);
   const plain: OperandLayout = { dtypes: tensors.map(({ dtype }) => dtype), rank, kinds };
-  const share = work.form === "block" ? undefined : shareOf(partial, plain, width, length);
+  const hasClusters = context.info.clusterLaunch;
+  const share = work.form === "block"
+    ? undefined
+    : shareOf(partial, plain, { rows, width, length, hasClusters });
+  const parts = share === undefined ? 1 : share.parts;
   const layout = share === undefined
     ? plain
     : { ...plain, kinds: classesOf(plain, tensors, (k) => outer.strides[k]!, share.size) };
@@ -151,7 +156,8 @@ export function runRows(call: RowsCall, options: TensorOptions = {}): Tensor[] {
   inner.strides.forEach(([stride], k) => {
     if (kinds[k] === "s") numbers[`t${k}`] = stride!;
   });
-  Object.assign(numbers, { rows, width, length, segments, per_block: perBlock });
+  const ofPart = parts === 1 ? length : partLength(length, parts, share!.size);
+  Object.assign(numbers, { rows, width, length: ofPart, segments, per_block: perBlock });
   addSpace(numbers, outer);
   const parameters = {
     inputs: numbered("x", tensors),
@@ -182,7 +188,7 @@ export function runRows(call: RowsCall, options: TensorOptions = {}): Tensor[] {
     }`,
     code: () =>
       share === undefined ? rowLoopsCode(partial, layout) : rowThreadsCode(partial, layout, share),
-    size: {
+    size: share?.isCluster ? { grid: rows * parts, block: BLOCK, cluster: parts } : {
       grid: Math.min(Math.ceil(jobs / perBlock), work.form === "block" ? Infinity : 2 ** 20),
       block: work.form === "block" ? 1 : BLOCK,
     },

@@ -4,7 +4,13 @@
 import { assert, assertEquals } from "@std/assert";
 import type { DType } from "../../mod.ts";
 import * as tensors from "../../src/device/tensor.ts";
-import { fromTypedArray, softmax, type Tensor, tensor } from "../../src/device/tensor.ts";
+import {
+  fromTypedArray,
+  layerNorm,
+  softmax,
+  type Tensor,
+  tensor,
+} from "../../src/device/tensor.ts";
 import { forms } from "../support/tensor_forms.ts";
 
 const LENGTHS = [
@@ -122,18 +128,54 @@ for (const [form, on] of forms) {
     }));
   });
 
-  Deno.test(`softmax() is right where rows no longer fit into registers (${form})`, async () => {
-    await Promise.all([2048, 8192, 8193].map(async (length) => {
-      const row = pattern(length).map((x) => x / 4);
-      const powers = row.map((x) => Math.exp(x - 9 / 4));
-      const sum = total(powers);
-      using x = tensor([row, row.toReversed()], { device: on });
-      const actual = await numbersOf(softmax(x) as Tensor);
-      const wanted = [...powers, ...powers.toReversed()].map((power) => power / sum);
+  Deno.test(`softmax() and layerNorm() are right for rows of one and of several parts (${form})`, async () => {
+    const relative = (actual: number[], wanted: number[], what: string) =>
       actual.forEach((value, i) => {
         const error = Math.abs(value / wanted[i]! - 1);
-        assert(error < 1e-6, `element ${i} of ${length} is ${value}, not ${wanted[i]}`);
+        assert(error < 1e-6, `element ${i} of ${what} is ${value}, not ${wanted[i]}`);
       });
-    }));
+    const check = async (length: number, dtype: "float32" | "float64" = "float32") => {
+      const row = pattern(length).map((x) => x / 4);
+      const rows = [row, row.toReversed(), row.with(length - 1, 5)];
+      using x = tensor(rows, { device: on, dtype });
+      const [powers, units] = await Promise.all([numbersOf(softmax(x)), numbersOf(layerNorm(x))]);
+      rows.forEach((row, at) => {
+        const what = `row ${at} of ${length}`;
+        const own = row.map((x) => Math.exp(x - 5));
+        const sum = total(own);
+        const part = (all: number[]) => all.slice(at * length, (at + 1) * length);
+        relative(part(powers), own.map((power) => power / sum), what);
+        const centre = total(row) / length;
+        const variance = total(row.map((x) => (x - centre) ** 2)) / length;
+        relative(part(units), row.map((x) => (x - centre) / Math.sqrt(variance + 1e-5)), what);
+      });
+    };
+    // Where the parts of float32 are 1, 2 and 4, and those of float64 are 8.
+    await Promise.all([2048, 8192, 8193, 10_001, 16_385].map((length) => check(length)));
+    await check(20_002, "float64");
+  });
+
+  Deno.test(`Rows that share a warp do not see each other (${form})`, async () => {
+    for (const length of [1, 31, 127, 128, 129, 256]) {
+      // The squares of every second row are out of the range of float32.
+      const rows = Array.from(
+        { length: 259 },
+        (_, at) => pattern(length, at).map((x) => at % 2 === 0 ? x : x * 1e-30),
+      );
+      using x = fromTypedArray(Float32Array.from(rows.flat()), [259, length], { device: on });
+      using alone = x.slice([{ start: 252, step: 2 }]);
+      const [all, own, sums] = await Promise.all([
+        numbersOf(layerNorm(x, { epsilon: 1e-70 })),
+        numbersOf(layerNorm(alone, { epsilon: 1e-70 })),
+        numbersOf(tensors.sum(x, { axis: 1 }) as Tensor),
+      ]);
+      const last = all.filter((_, i) => i >= 252 * length && Math.floor(i / length) % 2 === 0);
+      assertEquals(last, own, `${length} columns`);
+      assertEquals(
+        sums.filter((_, at) => at % 2 === 0),
+        rows.filter((_, at) => at % 2 === 0).map(total),
+        `${length} columns`,
+      );
+    }
   });
 }

@@ -1,12 +1,16 @@
 /*
  * reduce_threads.cuh — reductions by CUDA threads.
  *
- * Mapping, rows: a row belongs to a warp or to a block. Its threads take it in steps: each loads
- * packets of 16 bytes, all of them before it uses the first, because memory is as fast as the bytes
- * in flight allow. If the length is no multiple of a packet, a packet is one element. Packets that
- * are not aligned, or whose elements are apart, are read one element after another.
+ * Mapping, rows: a row belongs to some lanes of a warp, to a warp or to a block. Its threads take it
+ * in steps: each loads packets of 16 bytes, all of them before it uses the first, because memory is
+ * as fast as the bytes in flight allow. If the length is no multiple of a packet, a packet is one
+ * element. Packets that are not aligned, or whose elements are apart, are read one element after
+ * another. Lanes share short rows, because each row costs its exchanges and the end of its sums,
+ * which a warp works out for several rows at once.
  * A row that fits into one step may be held in registers: it is read once, however many passes a
- * program makes.
+ * program makes. A longer one has up to 8 parts of one step. The blocks of a cluster hold a part
+ * each and exchange the results of parts; without clusters, a block reads the parts one after
+ * another, and merges them in the same order.
  * Mapping, columns: a thread takes a packet of columns in some rows, of which it loads several
  * before it uses the first. Groups of a block's threads take rows alternately, and their results
  * are merged in shared memory.
@@ -31,56 +35,21 @@ struct Share {
 
   i64 begin;  // of the step
   int first;  // position of the thread's first element in the step
-  int left;   // elements of the row in the step from that one on
+  int left;   // elements before the end in the step from that one on
+  bool is_whole;
 
-  __device__ __forceinline__ Share(i64 begin, i64 n)
+  __device__ __forceinline__ Share(i64 begin, i64 end)
       : begin(begin),
         first(static_cast<int>(threadIdx.x % Threads) * Size),
-        left((n - begin < step ? static_cast<int>(n - begin) : step) - first) {}
+        left((end - begin < step ? static_cast<int>(end - begin) : step) - first),
+        is_whole(end - begin >= step) {}
 
   __device__ __forceinline__ bool has(int packet) const { return packet * (Threads * Size) < left; }
 
-  // The position in the row; that of the step's first packet in place of one behind the row.
+  // The position in the row. The step's first packet is in place of a thread's first packet that it
+  // does not have, so that all threads have an element.
   __device__ __forceinline__ i64 index(int packet) const {
-    return begin + (has(packet) ? first + packet * (Threads * Size) : 0);
-  }
-};
-
-// The elements of the operands in a row of n, as passes over it see them. read(to, i) reads the
-// packets of the operands at a position. There are as many packets as the row has whole ones.
-template <typename Own, bool IsHeld, typename Elements, typename Read>
-struct Row {
-  using Share = Own;
-
-  i64 n;
-  Read read;
-  Elements held[IsHeld ? Own::packets : 1];
-
-  __device__ __forceinline__ Row(i64 n, Read read) : n(n), read(read) {
-    if constexpr (IsHeld) {
-      if (n > 0) load(Own(0, n), held);
-    }
-  }
-
-  __device__ __forceinline__ void load(const Own& share, Elements* to) const {
-#pragma unroll
-    for (int packet = 0; packet < Own::packets; ++packet) read(to[packet], share.index(packet));
-  }
-
-  // Calls use(share, elements of the packets) for each step.
-  template <typename Use>
-  __device__ __forceinline__ void each_step(Use use) const {
-    if constexpr (IsHeld) {
-      if (n > 0) use(Own(0, n), held);
-    } else {
-#pragma unroll 1
-      for (i64 begin = 0; begin < n; begin += Own::step) {
-        const Own share(begin, n);
-        Elements elements[Own::packets];
-        load(share, elements);
-        use(share, elements);
-      }
-    }
+    return begin + (packet > 0 || has(0) ? first + packet * (Threads * Size) : 0);
   }
 };
 
@@ -98,15 +67,165 @@ __device__ __forceinline__ typename R::Value warp_merge(typename R::Value value)
 // Merges the values of the threads of a row.
 template <typename R, int Threads>
 __device__ __forceinline__ typename R::Value merge_threads(typename R::Value value) {
-  value = warp_merge<R>(value);
-  if constexpr (Threads == 32) return value;
-  constexpr int count = Threads / 32;
-  __shared__ typename R::Value warps[count];
-  __syncthreads();  // the warps may still read the values of an earlier reduction
-  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
-  __syncthreads();
-  return warp_merge<R, count>(warps[threadIdx.x % count]);
+  if constexpr (Threads <= 32) {
+    return warp_merge<R, Threads>(value);
+  } else {
+    value = warp_merge<R>(value);
+    constexpr int count = Threads / 32;
+    __shared__ typename R::Value warps[count];
+    __syncthreads();  // the warps may still read the values of an earlier reduction
+    if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
+    __syncthreads();
+    return warp_merge<R, count>(warps[threadIdx.x % count]);
+  }
 }
+
+#if !defined(__CUDASIM__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define GS_HAS_CLUSTERS 1
+#endif
+
+// Tells the blocks of the cluster that this one has come here, and has stored what it stored before.
+__device__ __forceinline__ void arrive_in_cluster() {
+#if defined(GS_HAS_CLUSTERS)
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+}
+
+// The same at the beginning, where a block has stored nothing: no fence.
+__device__ __forceinline__ void start_in_cluster() {
+#if defined(GS_HAS_CLUSTERS)
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;");
+#endif
+}
+
+// Waits until all blocks of the cluster have come to where this one arrived last.
+__device__ __forceinline__ void wait_for_cluster() {
+#if defined(GS_HAS_CLUSTERS)
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+
+// Stores a value where block `rank` of the cluster has what `target` is in this one.
+template <typename V>
+__device__ __forceinline__ void store_in_cluster(V* target, V value, unsigned int rank) {
+#if defined(GS_HAS_CLUSTERS)
+  constexpr int words = sizeof(V) / 4;
+  static_assert(sizeof(V) % 4 == 0, "values are stored by words");
+  unsigned int word[words];
+  memcpy(word, &value, sizeof(V));
+  const unsigned int own = static_cast<unsigned int>(__cvta_generic_to_shared(target));
+  unsigned int remote;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(own), "r"(rank));
+#pragma unroll
+  for (int k = 0; k < words; ++k) {
+    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(remote + 4 * k), "r"(word[k]) : "memory");
+  }
+#endif
+}
+
+// Merges the values of the blocks of a cluster, in their order. A block may be one exchange ahead of
+// another, which still reads, so exchanges alternate between two places.
+template <typename R, int Blocks>
+__device__ __forceinline__ typename R::Value merge_cluster(typename R::Value value, int turn) {
+  __shared__ typename R::Value blocks[2][Blocks];
+  auto* const own = blocks[turn % 2];
+  // Blocks have shared memory from their start on.
+  if (turn == 0) wait_for_cluster();
+  if (threadIdx.x < Blocks) store_in_cluster(own + blockIdx.x % Blocks, value, threadIdx.x);
+  arrive_in_cluster();
+  wait_for_cluster();
+  typename R::Value merged = own[0];
+#pragma unroll
+  for (int block = 1; block < Blocks; ++block) merged = R::merge(merged, own[block]);
+  return merged;
+}
+
+// The elements of the operands in a row of n, as passes over it see them. read(to, i) reads the
+// packets of the operands at a position. There are as many packets as the row has whole ones. The
+// row has Parts of at most `length` elements, of which a block of a cluster has one.
+template <typename Own, bool IsHeld, typename Elements, typename Read, int Parts = 1,
+          bool IsCluster = false>
+struct Row {
+  using Share = Own;
+
+  i64 n;
+  Read read;
+  i64 length;
+  i64 begin = 0;  // what map_row() takes
+  i64 end;
+  mutable int turn = 0;  // of the exchanges in a cluster
+  Elements held[IsHeld ? Own::packets : 1];
+
+  __device__ __forceinline__ Row(i64 n, Read read, i64 length = 0)
+      : n(n), read(read), length(length), end(n) {
+    if constexpr (IsCluster) {
+      begin = blockIdx.x % Parts * length;
+      end = part_end(begin);
+    }
+    if constexpr (IsHeld) {
+      if (n > 0) load(Own(begin, end), held);
+    }
+  }
+
+  __device__ __forceinline__ i64 part_end(i64 begin) const {
+    return n - begin < length ? n : begin + length;
+  }
+
+  __device__ __forceinline__ void load(const Own& share, Elements* to) const {
+    // Loads in a branch of their own are not delayed for predicates, of which there are seven.
+    if (share.is_whole) {
+#pragma unroll
+      for (int packet = 0; packet < Own::packets; ++packet) {
+        read(to[packet], share.begin + share.first + packet * (Own::threads * Own::size));
+      }
+    } else {
+      read(to[0], share.index(0));
+#pragma unroll
+      for (int packet = 1; packet < Own::packets; ++packet) {
+        if (share.has(packet)) read(to[packet], share.index(packet));
+      }
+    }
+  }
+
+  // Calls use(share, elements of the packets) for each step from begin to end.
+  template <typename Use>
+  __device__ __forceinline__ void each_step(i64 begin, i64 end, Use use) const {
+    if constexpr (IsHeld) {
+      if (n > 0) use(Own(begin, end), held);
+    } else {
+#pragma unroll 1
+      for (i64 at = begin; at < end; at += Own::step) {
+        const Own share(at, end);
+        Elements elements[Own::packets];
+        load(share, elements);
+        use(share, elements);
+      }
+    }
+  }
+
+  // Merges the values of_part(begin, end) that the threads have of the parts.
+  template <typename R, typename OfPart>
+  __device__ __forceinline__ typename R::Value merge(OfPart of_part) const {
+    using V = typename R::Value;
+    constexpr int threads = Own::threads;
+    if constexpr (IsCluster) {
+      const V own = merge_threads<R, threads>(of_part(begin, end));
+      const V merged = merge_cluster<R, Parts>(own, turn);
+      ++turn;
+      return merged;
+    } else if constexpr (Parts == 1) {
+      return merge_threads<R, threads>(of_part(0, n));
+    } else {
+      V merged{};
+#pragma unroll 1
+      for (i64 at = 0; at < n; at += length) {
+        const V own = merge_threads<R, threads>(of_part(at, part_end(at)));
+        merged = at == 0 ? own : R::merge(merged, own);
+      }
+      return merged;
+    }
+  }
+};
 
 // A thread has so many values under way, because each merge waits for the one before.
 constexpr int accumulators = 4;
@@ -125,62 +244,66 @@ constexpr bool counts_repeats<Product<V>> = true;
 
 // Merges f(elements, packet, j, i) over a row: of the elements of a packet, its number, an element
 // of it, and the position of that in the row. All threads of the row get the result. Maximum and
-// its like have no neutral element: a thread begins with an element of the row instead, and takes
-// the step's first packet again in place of one behind the row.
+// its like have no neutral element: a thread begins with an element of the row instead.
 template <typename R, typename Row, typename F>
 __device__ __forceinline__ typename R::Value reduce_row(const Row& row, F f) {
   using V = typename R::Value;
   using Own = typename Row::Share;
-  V values[accumulators];
+  return row.template merge<R>([&](i64 begin, i64 end) {
+    V values[accumulators];
 #pragma unroll
-  for (V& value : values) {
-    if constexpr (counts_repeats<R>) value = 1;
-    else value = V{};
-  }
-  row.each_step([&](const Own& share, const auto* elements) {
-    if (!counts_repeats<R> && share.begin == 0) {
-      const V first = f(elements[0], 0, 0, share.index(0));
-#pragma unroll
-      for (V& value : values) value = first;
+    for (V& value : values) {
+      if constexpr (counts_repeats<R>) value = 1;
+      else value = V{};
     }
+    row.each_step(begin, end, [&](const Own& share, const auto* elements) {
+      if (!counts_repeats<R> && share.begin == begin) {
+        const V first = f(elements[0], 0, 0, share.index(0));
 #pragma unroll
-    for (int packet = 0; packet < Own::packets; ++packet) {
-#pragma unroll
-      for (int j = 0; j < Own::size; ++j) {
-        V& value = values[(packet * Own::size + j) % accumulators];
-        const V merged = R::merge(value, f(elements[packet], packet, j, share.index(packet) + j));
-        value = share.has(packet) || !counts_repeats<R> ? merged : value;
+        for (V& value : values) value = first;
       }
-    }
+#pragma unroll
+      for (int packet = 0; packet < Own::packets; ++packet) {
+        if (share.has(packet)) {
+#pragma unroll
+          for (int j = 0; j < Own::size; ++j) {
+            V& value = values[(packet * Own::size + j) % accumulators];
+            value = R::merge(value, f(elements[packet], packet, j, share.index(packet) + j));
+          }
+        }
+      }
+    });
+    return merge_accumulators<R>(values);
   });
-  return merge_threads<R, Own::threads>(merge_accumulators<R>(values));
 }
 
 // Adds up f(elements, packet, j, i) over a row. All threads of the row get the result.
 template <typename V, typename Row, typename F>
 __device__ __forceinline__ Total<V> sum_row(const Row& row, F f) {
   using Own = typename Row::Share;
-  Total<V> total = 0;
-  row.each_step([&](const Own& share, const auto* elements) {
-    V part[accumulators] = {};
+  return row.template merge<Sum<Total<V>>>([&](i64 begin, i64 end) {
+    Total<V> total = 0;
+    row.each_step(begin, end, [&](const Own& share, const auto* elements) {
+      V part[accumulators] = {};
 #pragma unroll
-    for (int packet = 0; packet < Own::packets; ++packet) {
-      // The branch also keeps ptxas from working on all elements at once, in too many registers.
-      if (share.has(packet)) {
+      for (int packet = 0; packet < Own::packets; ++packet) {
+        // The branch also keeps ptxas from working on all elements at once, in too many registers.
+        if (share.has(packet)) {
 #pragma unroll
-        for (int j = 0; j < Own::size; ++j) {
-          part[(packet * Own::size + j) % accumulators] +=
-              f(elements[packet], packet, j, share.index(packet) + j);
+          for (int j = 0; j < Own::size; ++j) {
+            part[(packet * Own::size + j) % accumulators] +=
+                f(elements[packet], packet, j, share.index(packet) + j);
+          }
+        }
+        if ((packet + 1) * Own::size % batch == 0 || packet == Own::packets - 1) {
+          total += merge_accumulators<Sum<V>>(part);
+#pragma unroll
+          for (V& sum : part) sum = 0;
         }
       }
-      if ((packet + 1) * Own::size % batch == 0 || packet == Own::packets - 1) {
-        total += merge_accumulators<Sum<V>>(part);
-#pragma unroll
-        for (V& sum : part) sum = 0;
-      }
-    }
+    });
+    return total;
   });
-  return merge_threads<Sum<Total<V>>, Own::threads>(total);
 }
 
 // Adds up the squares of f(elements, packet, j, i) over a row.
@@ -189,17 +312,21 @@ __device__ __forceinline__ Total<V> sum_squares_row(const Row& row, F f) {
   const Total<V> sum = sum_row<V>(row, [&](const auto& elements, int packet, int j, i64 i) {
     return squared<V>(f(elements, packet, j, i));
   });
-  if (are_squares_exact<V>(sum, row.n)) return sum;
-  return sum_row<Total<V>>(row, [&](const auto& elements, int packet, int j, i64 i) {
+  if constexpr (sizeof(V) == sizeof(Total<V>)) return sum;
+  const bool is_exact = are_squares_exact<V>(sum, row.n);
+  // The lanes of a warp stay together, also if they have several rows.
+  if (!any_lane(!is_exact)) return sum;
+  const Total<V> wide = sum_row<Total<V>>(row, [&](const auto& elements, int packet, int j, i64 i) {
     return squared<Total<V>>(f(elements, packet, j, i));
   });
+  return is_exact ? sum : wide;
 }
 
 // Calls f(elements, packet, i) for the packets of a row that a thread has.
 template <typename Row, typename F>
 __device__ __forceinline__ void map_row(const Row& row, F f) {
   using Own = typename Row::Share;
-  row.each_step([&](const Own& share, const auto* elements) {
+  row.each_step(row.begin, row.end, [&](const Own& share, const auto* elements) {
 #pragma unroll
     for (int packet = 0; packet < Own::packets; ++packet) {
       if (share.has(packet)) f(elements[packet], packet, share.index(packet));
@@ -207,18 +334,31 @@ __device__ __forceinline__ void map_row(const Row& row, F f) {
   });
 }
 
-// Whether the thread stores the results of its row.
-template <int Threads>
+// Whether the thread stores the results of its row, which has the threads of so many blocks.
+template <int Threads, int Blocks>
 __device__ __forceinline__ bool is_first_of_row() {
-  return threadIdx.x % Threads == 0;
+  return threadIdx.x % Threads == 0 && blockIdx.x % Blocks == 0;
 }
 
-// Calls f(row) for the rows of a block; per_block counts in the block form.
-template <int Threads, typename F>
+// Calls f(row) for the rows of a block, or for the row of a cluster; per_block counts in the block
+// form. The lanes of a warp stay together: those without a row repeat the last one.
+template <int Threads, int Blocks, typename F>
 __device__ __forceinline__ void for_each_row(i64 rows, i64 /*per_block*/, F f) {
-  const i64 teams = Threads == 32 ? blockDim.x / 32 : 1;
-  const i64 team = Threads == 32 ? threadIdx.x / 32 : 0;
-  for (i64 row = blockIdx.x * teams + team; row < rows; row += gridDim.x * teams) f(row);
+  if constexpr (Blocks > 1) {
+    start_in_cluster();
+    f(static_cast<i64>(blockIdx.x / Blocks));
+  } else if constexpr (Threads <= 32) {
+    constexpr int teams = 32 / Threads;
+    const i64 step = blockDim.x / Threads;
+    const int lane_team = threadIdx.x % 32 / Threads;
+    for (i64 first = blockIdx.x * step + threadIdx.x / 32 * teams; first < rows;
+         first += gridDim.x * step) {
+      const i64 row = first + lane_team;
+      f(teams == 1 || row < rows ? row : rows - 1);
+    }
+  } else {
+    for (i64 row = blockIdx.x; row < rows; row += gridDim.x) f(row);
+  }
 }
 
 // The columns that a thread of a block takes, Size neighbours, in the rows from begin to end.

@@ -19,6 +19,11 @@ __device__ __forceinline__ V exchange(V value, int distance) {
   return __shfl_xor_sync(whole_warp, value, distance);
 }
 
+// Whether a lane of the warp has a condition.
+__device__ __forceinline__ bool any_lane(bool condition) {
+  return __any_sync(whole_warp, condition) != 0;
+}
+
 // merge(x, y) takes two values.
 template <int Width = 32, typename V, typename Merge>
 __device__ __forceinline__ V warp_reduce(V value, Merge merge) {

@@ -56,6 +56,8 @@ export interface LaunchSize {
   readonly block: number;
   /** Bytes of dynamic shared memory. */
   readonly sharedMemory?: number;
+  /** Blocks of a cluster. */
+  readonly cluster?: number;
 }
 
 /** A call of a generated kernel. */
@@ -202,8 +204,9 @@ export function callKernel(call: KernelCall, stream: Stream): void {
   // Tensors may be disposed before the launch: the operation holds its inputs.
   const launch = () => {
     orderOperands(read, written, stream);
-    const { grid, block, sharedMemory = 0 } = size;
-    const config = { grid, block, sharedMemory, stream };
+    const { grid, block, sharedMemory = 0, cluster } = size;
+    const plain = { grid, block, sharedMemory, stream };
+    const config = cluster === undefined ? plain : { ...plain, cluster };
     if (error === undefined) return void kernel.kernel!.launch(config, ...values);
     const { report, words } = work.reports.open(error, stream);
     kernel.kernel!.launch(config, ...values, words, 1);

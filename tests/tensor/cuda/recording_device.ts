@@ -51,6 +51,7 @@ export function recordingDevice(
     ...info,
     kind,
     computeCapability,
+    clusterLaunch: Number(computeCapability) >= 9,
     // Decides between large and small tiles.
     multiprocessorCount: 8,
     // That of compute capability 9.0; without tensor cores it does not matter.

@@ -26,6 +26,8 @@ const LOAD = /^LDG/;
 const PACKET_LOAD = /^LDG\.E\.128/;
 const STORE = /^STG/;
 const PACKET_STORE = /^STG\.E\.128/;
+/** The copies of a step's loads: of a step that is whole, and of one that is not. */
+const COPIES = 2;
 
 /** The machine code of the first kernel of a function that reads a tensor of zeros. */
 async function codeOf(
@@ -53,24 +55,19 @@ function mainLoop({ loops }: MachineCode) {
 Deno.test(`sum() and max() load packets before they use the first${withoutMachineCode}`, {
   ignore: withoutMachineCode !== "",
 }, async () => {
-  // The packets of a step, those that are loaded before the first is used, and that use. ptxas moves
-  // the first additions of 16-bit floats and of doubles before the last loads.
-  const cases: readonly (readonly [(x: Tensor) => Tensor, DType, number, number, RegExp])[] = [
-    [(x) => sum(x), "float32", 8, 8, /^FADD/],
-    [(x) => mean(x) as Tensor, "bfloat16", 4, 3, /^FADD/],
-    [(x) => max(x), "float32", 8, 8, /^FMNMX/],
-    [(x) => sum(x), "float64", 8, 6, /^DADD/],
+  // The packets of a step, and the use of the first.
+  const cases: readonly (readonly [(x: Tensor) => Tensor, DType, number, RegExp])[] = [
+    [(x) => sum(x), "float32", 8, /^FADD/],
+    [(x) => mean(x) as Tensor, "bfloat16", 4, /^FADD/],
+    [(x) => max(x), "float32", 8, /^FMNMX/],
+    [(x) => sum(x), "float64", 8, /^DADD/],
   ];
-  await Promise.all(cases.map(async ([run, dtype, packets, inFlight, use]) => {
+  await Promise.all(cases.map(async ([run, dtype, packets, use]) => {
     const code = await codeOf(run, [2 ** 22], dtype);
     const name = `${run} of ${dtype}`;
     const loaded = countBefore(mainLoop(code), PACKET_LOAD, use);
-    assert(loaded >= inFlight, `${name} has ${loaded} packets in flight`);
-    assertEquals(
-      countOf(code.instructions, LOAD),
-      packets,
-      `${name} loads packets only`,
-    );
+    assertEquals(loaded, COPIES * packets, `${name} loads packets before the first use`);
+    assertEquals(countOf(code.instructions, LOAD), loaded, `${name} loads packets only`);
     assert(code.registers <= 64, `${name} has ${code.registers} registers`);
   }));
 });
@@ -92,14 +89,60 @@ Deno.test(`softmax() and layerNorm() read a row once${withoutMachineCode}`, {
     ] as const
   ) {
     const { instructions } = code;
-    assertEquals(countOf(instructions, LOAD), packets);
-    assertEquals(countBefore(instructions, PACKET_LOAD, /^(SHFL|STG)/), packets);
+    assertEquals(countOf(instructions, LOAD), COPIES * packets);
+    assertEquals(countBefore(instructions, PACKET_LOAD, /^(SHFL|STG)/), COPIES * packets);
     assertEquals(countOf(instructions, STORE), packets);
     assertEquals(countOf(instructions, PACKET_STORE), packets);
     assert(code.registers <= registers, `${code.registers} registers`);
   }
   // A power is computed once, and kept in a register.
   assert(countOf(softmaxes[0]!.instructions, /^MUFU\.EX2/) <= 32);
+});
+
+Deno.test(`Short rows share a warp${withoutMachineCode}`, {
+  ignore: withoutMachineCode !== "",
+}, async () => {
+  // A warp takes four rows at once, whose exchanges take three steps.
+  const rows = [512, 128];
+  const codes = await Promise.all([
+    codeOf((x) => sum(x, { axis: 1 }), rows),
+    codeOf((x) => softmax(x), rows),
+    codeOf((x) => layerNorm(x), rows),
+  ]);
+  for (const [at, { instructions, registers }] of codes.entries()) {
+    assertEquals(countOf(instructions, LOAD), COPIES * 4);
+    assertEquals(countBefore(instructions, PACKET_LOAD, /^(FADD|FMNMX|SHFL|STG)/), COPIES * 4);
+    assertEquals(countOf(instructions, PACKET_STORE), at === 0 ? 0 : 4);
+    assert(registers <= 64, `${registers} registers`);
+  }
+});
+
+Deno.test(`Rows whose packets are single elements have many loads in flight${withoutMachineCode}`, {
+  ignore: withoutMachineCode !== "",
+}, async () => {
+  // Two steps of 20 elements for each thread, where one of 32 would leave most of another empty.
+  const code = await codeOf((x) => sum(x, { axis: 1 }), [256, 10_001]);
+  const loop = code.loops.find((it) => countOf(it, LOAD) > 0)!;
+  assertEquals(countOf(code.instructions, LOAD), COPIES * 20);
+  assertEquals(countBefore(loop, LOAD, /^FADD/), COPIES * 20);
+  assert(loop.length <= 8 * 20, `${loop.length} instructions for 20 elements`);
+  assert(code.registers <= 64, `${code.registers} registers`);
+});
+
+Deno.test(`Clusters read long rows once${withoutMachineCode}`, {
+  ignore: withoutMachineCode !== "",
+}, async () => {
+  const cases = [[[256, 10_001], LOAD, STORE, 20], [[65, 65_536], PACKET_LOAD, PACKET_STORE, 8]];
+  for (const [shape, load, store, packets] of cases as [number[], RegExp, RegExp, number][]) {
+    for (const run of [softmax, layerNorm]) {
+      const { instructions, registers } = await codeOf((x) => run(x), shape);
+      assertEquals(countOf(instructions, LOAD), COPIES * packets);
+      assertEquals(countBefore(instructions, load, /^(FADD|FMNMX|SHFL|STG)/), COPIES * packets);
+      assertEquals(countOf(instructions, store), packets);
+      assert(countOf(instructions, /^UCGABAR_WAIT/) >= 3, "no exchanges between blocks");
+      assert(registers <= 64, `${registers} registers`);
+    }
+  }
 });
 
 Deno.test(`Sums of columns load 8 rows before the first addition${withoutMachineCode}`, {
