@@ -12,7 +12,7 @@ import {
   formatCount,
   formatDuration,
   formatShare,
-  innermostFrame,
+  shortFrame,
 } from "./quantities.ts";
 
 const COLUMNS = 100;
@@ -46,7 +46,7 @@ export function counted(count: number, thing: string): string {
 }
 
 function siteName(site: string | null): string {
-  return site === null ? "unknown" : plain(innermostFrame(site));
+  return site === null ? "unknown" : plain(shortFrame(site));
 }
 
 /**
