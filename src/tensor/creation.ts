@@ -335,6 +335,8 @@ export function full<D extends DType = "float32">(
  *
  * @param shape The extents of the axes.
  * @param options The element type, the device and the stream.
+ * @throws {RangeError} If an extent is negative, or there are more than 8 dimensions.
+ * @throws {TypeError} If the shape is no array, or the element type is unknown.
  *
  * @example
  * ```ts
@@ -357,6 +359,8 @@ export function zeros<D extends DType = "float32">(
  *
  * @param shape The extents of the axes.
  * @param options The element type, the device and the stream.
+ * @throws {RangeError} If an extent is negative, or there are more than 8 dimensions.
+ * @throws {TypeError} If the shape is no array, or the element type is unknown.
  *
  * @example
  * ```ts

@@ -233,6 +233,8 @@ export function sum<D extends DType, R extends DType = SumResult<D>>(
  * @param x The tensor.
  * @param options The axes, all by default, whether they keep extent 1, the element type, and the
  * stream.
+ * @throws {RangeError} If an axis is out of range or repeats.
+ * @throws {TypeError} If the elements, or those of the result, are 8-bit floats.
  *
  * @example
  * ```ts
@@ -256,6 +258,8 @@ export function prod<D extends DType, R extends DType = SumResult<D>>(
  *
  * @param x The tensor.
  * @param options The axes, all by default, whether they keep extent 1, and the stream.
+ * @throws {RangeError} If an axis is out of range or repeats.
+ * @throws {TypeError} If the elements are 8-bit floats.
  *
  * @example
  * ```ts
@@ -339,6 +343,8 @@ function spread<D extends DType>(
  * @param x The tensor.
  * @param options The axes, all by default, whether they keep extent 1, the correction, and the
  * stream.
+ * @throws {RangeError} If an axis is out of range or repeats.
+ * @throws {TypeError} If the elements are 8-bit floats, or the correction is no integer.
  *
  * @example
  * ```ts
@@ -362,6 +368,8 @@ export function variance<D extends DType>(
  * @param x The tensor.
  * @param options The axes, all by default, whether they keep extent 1, the correction, and the
  * stream.
+ * @throws {RangeError} If an axis is out of range or repeats.
+ * @throws {TypeError} If the elements are 8-bit floats, or the correction is no integer.
  *
  * @example
  * ```ts
@@ -483,6 +491,8 @@ export function argmax<D extends DType>(
  *
  * @param x The tensor.
  * @param options The axis, whether it keeps extent 1, and the stream.
+ * @throws {RangeError} If there are no elements, or the axis is out of range.
+ * @throws {TypeError} If the elements are 8-bit floats.
  *
  * @example
  * ```ts
@@ -516,6 +526,8 @@ function truth(action: string, reducer: "Sum" | "Product", x: Tensor, options: R
  *
  * @param x The tensor.
  * @param options The axes, all by default, whether they keep extent 1, and the stream.
+ * @throws {RangeError} If an axis is out of range or repeats.
+ * @throws {TypeError} If the elements are 8-bit floats.
  *
  * @example
  * ```ts
@@ -535,6 +547,8 @@ export function any(x: Tensor, options: ReduceOptions = {}): Tensor<"bool"> {
  *
  * @param x The tensor.
  * @param options The axes, all by default, whether they keep extent 1, and the stream.
+ * @throws {RangeError} If an axis is out of range or repeats.
+ * @throws {TypeError} If the elements are 8-bit floats.
  *
  * @example
  * ```ts
@@ -554,6 +568,8 @@ export function all(x: Tensor, options: ReduceOptions = {}): Tensor<"bool"> {
  *
  * @param x The tensor.
  * @param options The axes, all by default, whether they keep extent 1, and the stream.
+ * @throws {RangeError} If an axis is out of range or repeats.
+ * @throws {TypeError} If the elements are 8-bit floats.
  *
  * @example
  * ```ts

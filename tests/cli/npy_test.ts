@@ -281,3 +281,13 @@ Deno.test("`arrayText()` prints arrays as NumPy does", () => {
     );
   }
 });
+
+Deno.test("arrayText() refuses elements that do not fill the shape", () => {
+  for (const count of [0, 1, 3]) {
+    assertThrows(
+      () => arrayText("int8", [2], Array(count).fill(0)),
+      RangeError,
+      `there are ${count}`,
+    );
+  }
+});

@@ -291,6 +291,7 @@ function valueTable(title: string, values: Readonly<Record<string, unknown>>): M
  *
  * @param snapshot A valid snapshot; `readSnapshot()` validates files.
  * @returns The text of the page.
+ * @throws {SnapshotError} If the snapshot is not valid.
  *
  * @example
  * ```ts

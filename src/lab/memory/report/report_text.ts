@@ -54,6 +54,7 @@ function siteName(site: string | null): string {
  * live blocks. No line has more than 100 columns.
  *
  * @param snapshot The snapshot.
+ * @throws {SnapshotError} If the snapshot is not valid.
  *
  * @example
  * ```ts
@@ -207,6 +208,7 @@ function noBytes(): Record<BlockState, number> {
  * Computes the figures of a snapshot. They do not refer to the snapshot.
  *
  * @param snapshot The snapshot.
+ * @throws {SnapshotError} If the snapshot is not valid.
  *
  * @example
  * ```ts
