@@ -9,9 +9,10 @@ import { ROOT, step, StepError } from "./steps.ts";
 
 interface Configuration {
   readonly exports: Readonly<Record<string, string>>;
+  readonly imports: Readonly<Record<string, string>>;
 }
 
-const { exports }: Configuration = JSON.parse(
+const { exports, imports }: Configuration = JSON.parse(
   await Deno.readTextFile(new URL("deno.json", ROOT)),
 );
 const entries = Object.values(exports);
@@ -19,6 +20,19 @@ const entries = Object.values(exports);
 /** The pages of the documentation. */
 const pages = [...Deno.readDirSync(new URL("docs/", ROOT))].map(({ name }) => `docs/${name}`)
   .filter((path) => path.endsWith(".md")).sort();
+
+/** The configuration of a program that links to this checkout: the types that Deno has by default. */
+const USER_CONFIGURATION = "build/user_deno.json";
+
+/** Writes {@linkcode USER_CONFIGURATION}, beside which relative imports have another base. */
+async function writeUserConfiguration(): Promise<void> {
+  const absolute = Object.entries(imports).map(([name, target]) =>
+    [name, target.startsWith("./") ? new URL(target, ROOT).href : target] as const
+  );
+  const text = JSON.stringify({ imports: Object.fromEntries(absolute), nodeModulesDir: "none" });
+  await Deno.mkdir(new URL("build/", ROOT), { recursive: true });
+  await Deno.writeTextFile(new URL(USER_CONFIGURATION, ROOT), text);
+}
 
 /**
  * Steps that read the sources, from the fastest to the slowest. The types of the examples in the
@@ -30,6 +44,10 @@ const STATIC_STEPS: readonly (readonly [string, readonly string[]])[] = [
   ["format", ["deno", "fmt", "--check", ".", ".ci/", ".github/"]],
   ["lint", ["deno", "lint", ".", ".ci/"]],
   ["types", ["deno", "check", ".", ".ci/"]],
+  [
+    "types in a program that links to this checkout",
+    ["deno", "check", "--config", USER_CONFIGURATION, "--no-lock", ...entries],
+  ],
   ["types of examples in documents", ["deno", "check", "--doc-only", "README.md", ...pages]],
   ["documentation", ["deno", "doc", "--lint", ...entries]],
 ];
@@ -43,6 +61,7 @@ const DYNAMIC_STEPS: readonly (readonly [string, readonly string[]])[] = [
 const steps = Deno.args.includes("--static") ? STATIC_STEPS : [...STATIC_STEPS, ...DYNAMIC_STEPS];
 
 try {
+  await writeUserConfiguration();
   for (const [title, command] of steps) await step(title, command);
   console.error("\nok");
 } catch (error) {

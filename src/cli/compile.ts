@@ -110,7 +110,7 @@ function kernelsOf(path: string, { loweredNames, resources }: CompiledImage) {
 function kernelTable(kernels: ReturnType<typeof kernelsOf>): string {
   if (kernels.every(({ registers }) => registers === undefined)) {
     return `kernels: ${kernels.map(({ kernel }) => kernel).join(", ")}\n\n` +
-      "PTX and host devices have no figures of registers and memory: try --cubin --arch 9.0.";
+      "PTX and host devices have no figures of registers and memory. With NVRTC, try --cubin --arch 9.0.";
   }
   const rows = kernels.map(({ kernel, registers, sharedMemory = 0, localMemory = 0 }) => [
     ...[kernel, String(registers), formatBytes(sharedMemory), formatBytes(localMemory)],

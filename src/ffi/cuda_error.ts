@@ -99,7 +99,10 @@ const SITES_IN_MESSAGE = 3;
 const FRAGMENTED = 0.5;
 
 function memorySituation(details: OutOfMemoryDetails): string {
-  const { free, total, limit, largestBlock, fragmentation, pendingBytes, topSites = [] } = details;
+  const { requested, free, total, limit, topSites = [] } = details;
+  // No state of the pool would have room for more than the device has.
+  const { largestBlock, fragmentation, pendingBytes }: Partial<OutOfMemoryDetails> =
+    total > 0 && requested > total ? {} : details;
   const parts = [
     limit !== undefined &&
     `of the pool's limit of ${formatBytes(limit.bytes)}, set by ${
@@ -122,7 +125,8 @@ function memoryAdvice(details: OutOfMemoryDetails): string | undefined {
   const { requested, limit, total, fragmentation = 0, pendingBytes = 0 } = details;
   const free = limit === undefined ? details.free : limit.bytes - limit.used;
   if (total > 0 && requested > total) {
-    return "That is more than the device has in all: work in parts, or choose a larger device.";
+    return `The requested ${formatBytes(requested)} are more than the device has in all: work in ` +
+      "parts, or choose a larger device.";
   }
   if (requested <= free + pendingBytes && requested > free) {
     return "Wait for the streams that still use freed memory, then try again.";

@@ -55,6 +55,7 @@ export function describeValue(value: unknown): string {
  * The script of memory pages contains the text of this function, so it refers to nothing else.
  *
  * @param bytes The size.
+ * @throws {TypeError} If the size is no number.
  *
  * @example
  * ```ts

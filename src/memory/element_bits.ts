@@ -215,6 +215,7 @@ function requireNarrowFloat(dtype: string): void {
  *
  * @param dtype The narrow format.
  * @param source The numbers.
+ * @throws {TypeError} If the format is another, or the source is no `Float32Array`.
  *
  * @example
  * ```ts
@@ -237,6 +238,7 @@ export function narrowFromFloat32<
  *
  * @param dtype The narrow format.
  * @param source The elements of that format.
+ * @throws {TypeError} If the format is another, or the source has not its array type.
  *
  * @example
  * ```ts

@@ -337,6 +337,8 @@ export function full<D extends DType = "float32">(
  *
  * @param shape The extents of the axes.
  * @param options The element type, the device and the stream.
+ * @throws {RangeError} If an extent is negative, or there are more than 8 dimensions.
+ * @throws {TypeError} If the shape is no array, or the element type is unknown.
  *
  * @example
  * ```ts
@@ -359,6 +361,8 @@ export function zeros<D extends DType = "float32">(
  *
  * @param shape The extents of the axes.
  * @param options The element type, the device and the stream.
+ * @throws {RangeError} If an extent is negative, or there are more than 8 dimensions.
+ * @throws {TypeError} If the shape is no array, or the element type is unknown.
  *
  * @example
  * ```ts

@@ -27,6 +27,8 @@ import { type Nested, Tensor } from "./tensor.ts";
  *
  * @param shape The extents of the axes.
  * @param options The element type, the device and the stream.
+ * @throws {RangeError} If an extent is negative, or there are more than 8 dimensions.
+ * @throws {TypeError} If the shape is no array, or the element type is unknown.
  *
  * @example
  * ```ts
@@ -62,6 +64,8 @@ function like<D extends DType, R extends DType>(
  *
  * @param x The tensor with the shape.
  * @param options Another element type, device or stream.
+ * @throws {RangeError} If there is no such device.
+ * @throws {TypeError} If `x` is no tensor, or the element type is unknown.
  *
  * @example
  * ```ts
@@ -84,6 +88,8 @@ export function emptyLike<D extends DType, R extends DType = D>(
  *
  * @param x The tensor with the shape.
  * @param options Another element type, device or stream.
+ * @throws {RangeError} If there is no such device.
+ * @throws {TypeError} If `x` is no tensor, or the element type is unknown.
  *
  * @example
  * ```ts
@@ -106,6 +112,8 @@ export function zerosLike<D extends DType, R extends DType = D>(
  *
  * @param x The tensor with the shape.
  * @param options Another element type, device or stream.
+ * @throws {RangeError} If there is no such device.
+ * @throws {TypeError} If `x` is no tensor, or the element type is unknown.
  *
  * @example
  * ```ts
@@ -157,6 +165,8 @@ const streamOf = ({ stream }: CreationOptions) => stream === undefined ? {} : { 
  *
  * @param data The elements, or the tensor.
  * @param options `copy`: true never makes a view.
+ * @throws {RangeError} If the arrays are ragged, or an integer does not fit the type.
+ * @throws {TypeError} If an element is no number.
  *
  * @example
  * ```ts

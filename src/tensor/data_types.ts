@@ -198,6 +198,7 @@ export function isdtype(
  *
  * @param from The element type, or a tensor that has it.
  * @param to The element type of the result.
+ * @throws {TypeError} If an element type is unknown.
  *
  * @example
  * ```ts

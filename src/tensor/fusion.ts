@@ -91,6 +91,7 @@ let isEnabled = true;
  * one, with the same results, for finding a mistake or comparing speed.
  *
  * @param enabled Whether one kernel runs them; true at first.
+ * @throws {TypeError} If the argument is no boolean.
  *
  * @example
  * ```ts

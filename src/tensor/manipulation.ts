@@ -225,6 +225,8 @@ export function split<D extends DType>(
  *
  * @param x The tensor.
  * @param options The axes.
+ * @throws {RangeError} If an axis is out of range or repeats.
+ * @throws {TypeError} If `x` is no tensor.
  *
  * @example
  * ```ts
@@ -521,6 +523,8 @@ export function tril<D extends DType>(x: Tensor<D>, options: DiagonalOptions = {
  *
  * @param x The tensor.
  * @param options The diagonal, and the stream.
+ * @throws {RangeError} If there are fewer than two dimensions.
+ * @throws {TypeError} If the diagonal is no integer.
  *
  * @example
  * ```ts

@@ -183,7 +183,12 @@ export {
 } from "./statistics/unique.ts";
 export { matmulBatch } from "./matmul/batch.ts";
 export { einsum } from "./linear_algebra/einsum.ts";
-export { norm, type NormOptions } from "./linear_algebra/norm.ts";
+export {
+  matrixNorm,
+  type MatrixNormOptions,
+  norm,
+  type NormOptions,
+} from "./linear_algebra/norm.ts";
 export { outer, tensordot, type TensordotOptions, vecdot } from "./contraction.ts";
 export { explainMatmul, matmul, type MatmulOptions } from "./matmul/matmul.ts";
 export { type NarrowPrecision, type PrecisionMode, setPrecision } from "./kit/precision.ts";

@@ -235,6 +235,8 @@ export function sum<D extends DType, R extends DType = SumResult<D>>(
  * @param x The tensor.
  * @param options The axes, all by default, whether they keep extent 1, the element type, and the
  * stream.
+ * @throws {RangeError} If an axis is out of range or repeats.
+ * @throws {TypeError} If the elements, or those of the result, are 8-bit floats.
  *
  * @example
  * ```ts
@@ -258,6 +260,8 @@ export function prod<D extends DType, R extends DType = SumResult<D>>(
  *
  * @param x The tensor.
  * @param options The axes, all by default, whether they keep extent 1, and the stream.
+ * @throws {RangeError} If an axis is out of range or repeats.
+ * @throws {TypeError} If the elements are 8-bit floats.
  *
  * @example
  * ```ts
@@ -341,6 +345,8 @@ function spread<D extends DType>(
  * @param x The tensor.
  * @param options The axes, all by default, whether they keep extent 1, the correction, and the
  * stream.
+ * @throws {RangeError} If an axis is out of range or repeats.
+ * @throws {TypeError} If the elements are 8-bit floats, or the correction is no integer.
  *
  * @example
  * ```ts
@@ -364,6 +370,8 @@ export function variance<D extends DType>(
  * @param x The tensor.
  * @param options The axes, all by default, whether they keep extent 1, the correction, and the
  * stream.
+ * @throws {RangeError} If an axis is out of range or repeats.
+ * @throws {TypeError} If the elements are 8-bit floats, or the correction is no integer.
  *
  * @example
  * ```ts
@@ -485,6 +493,8 @@ export function argmax<D extends DType>(
  *
  * @param x The tensor.
  * @param options The axis, whether it keeps extent 1, and the stream.
+ * @throws {RangeError} If there are no elements, or the axis is out of range.
+ * @throws {TypeError} If the elements are 8-bit floats.
  *
  * @example
  * ```ts
@@ -518,6 +528,8 @@ function truth(action: string, reducer: "Sum" | "Product", x: Tensor, options: R
  *
  * @param x The tensor.
  * @param options The axes, all by default, whether they keep extent 1, and the stream.
+ * @throws {RangeError} If an axis is out of range or repeats.
+ * @throws {TypeError} If the elements are 8-bit floats.
  *
  * @example
  * ```ts
@@ -537,6 +549,8 @@ export function any(x: Tensor, options: ReduceOptions = {}): Tensor<"bool"> {
  *
  * @param x The tensor.
  * @param options The axes, all by default, whether they keep extent 1, and the stream.
+ * @throws {RangeError} If an axis is out of range or repeats.
+ * @throws {TypeError} If the elements are 8-bit floats.
  *
  * @example
  * ```ts
@@ -556,6 +570,8 @@ export function all(x: Tensor, options: ReduceOptions = {}): Tensor<"bool"> {
  *
  * @param x The tensor.
  * @param options The axes, all by default, whether they keep extent 1, and the stream.
+ * @throws {RangeError} If an axis is out of range or repeats.
+ * @throws {TypeError} If the elements are 8-bit floats.
  *
  * @example
  * ```ts

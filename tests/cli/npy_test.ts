@@ -138,7 +138,7 @@ Deno.test("`readNpy()` refuses element types that kernels do not take", () => {
   for (
     const descr of ["'O'", "'|O'", "'<U5'", "'|S3'", "'<f16'", "'<M8[ns]'", "''", "'f4'", "'|b2'"]
   ) {
-    assertStringIncludes(problem(file(header(descr, "(1,)"), 8)), "kernels take");
+    assertStringIncludes(problem(file(header(descr, "(1,)"), 8)), "kernels take float64, float32");
   }
 });
 
@@ -278,6 +278,16 @@ Deno.test("`arrayText()` prints arrays as NumPy does", () => {
     assertEquals(
       arrayText(dtype, shape, elementsOf(dtype, bytesOfElements(dtype, values))),
       expected,
+    );
+  }
+});
+
+Deno.test("arrayText() refuses elements that do not fill the shape", () => {
+  for (const count of [0, 1, 3]) {
+    assertThrows(
+      () => arrayText("int8", [2], Array(count).fill(0)),
+      RangeError,
+      `there are ${count}`,
     );
   }
 });

@@ -85,6 +85,7 @@ const TENSOR_CALLS: Readonly<Record<string, Call>> = {
   outer: (options) => T.outer(line, line, options),
   einsum: (options) => T.einsum("ij->i", [x], options),
   norm: (options) => T.norm(x, options),
+  matrixNorm: (options) => T.matrixNorm(x, options),
   quantile: (options) => T.quantile(x, 0.5, options),
   percentile: (options) => T.percentile(x, 50, options),
   randint: (options) => T.randint(0, 2, [2], options),

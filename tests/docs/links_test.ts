@@ -1,6 +1,7 @@
 // Links between the documents, the size of the README, and the tables that compare names.
 
 import { assert, assertEquals } from "@std/assert";
+import site from "../../.ci/site/config.ts";
 import { comparedCode, COMPARISONS, documentPaths } from "../support/documentation_examples.ts";
 import { repositoryPath } from "../support/subprocess.ts";
 
@@ -71,6 +72,17 @@ Deno.test("README links to every page of docs/", () => {
     path !== "README.md" && !readme.includes(`(${path})`)
   );
   assertEquals(missing, []);
+});
+
+Deno.test("The sidebar of the site names every page of docs/ once, and files that exist", () => {
+  const links = site.themeConfig.sidebar.flatMap(({ items }) => items.map(({ link }) => link));
+  const pages = documentPaths().filter((path) => path.startsWith("docs/"));
+  assertEquals(
+    links.filter((link) => link.startsWith("/docs/")).toSorted(),
+    pages.map((path) => `/${path.replace(".md", "")}`).toSorted(),
+  );
+  const files = links.map((link) => `${link.replace(/\/$/, "/README")}.md`.slice(1));
+  assertEquals(files.filter((file) => !exists(file)), []);
 });
 
 Deno.test(`README has at most ${MAX_README_WORDS} words`, () => {

@@ -104,6 +104,9 @@ Deno.test("`OutOfMemoryError` adapts its advice to the figures", () => {
     assert(error.message.endsWith(error.advice));
     assertEquals(error.message.includes("free memory is not known"), error.total === 0);
   }
+  const { message } = outOfMemory({ requested: 2048 * MIB, fragmentation: 0.7, largestBlock: MIB });
+  assert(message.includes("The requested 2 GiB are more than"), message);
+  assertFalse(/fragmentation|largest free block/.test(message), message);
 });
 
 Deno.test("`CudaError` does not advise the host device for a fault on the host device", () => {

@@ -69,6 +69,9 @@ Deno.test(`mod.ts exports at most ${MAX_NAMES} names`, () => {
 /** Functions whose examples build libraries, delete files that tests share, or name a place. */
 const WITHOUT_EXAMPLE = ["build", "clearTunings", "load"];
 
+/** Functions with parameters that throw for none of them: errors of the command line are exit codes. */
+const NEVER_THROW = ["main"];
+
 const tagsOf = ({ declarations }: PublicSymbol) =>
   declarations.flatMap(({ jsDoc }) => jsDoc?.tags ?? []);
 
@@ -101,26 +104,33 @@ function problemsOf(symbol: PublicSymbol): string[] {
     tags.filter(({ kind }) => kind === "param").map((tag) => tag.name!.split(".")[0]),
   );
   const names = declarations.flatMap(({ def }) => def?.params ?? []).map(nameOf);
+  const errors = tags.filter(({ kind }) => kind === "throws");
+  if (names.length > 0 && errors.length === 0 && !NEVER_THROW.includes(name)) {
+    problems.push("does not say what it throws");
+  }
   for (const parameter of new Set(names)) {
     if (!described.has(parameter)) problems.push(`does not describe ${parameter ?? "a parameter"}`);
   }
   return problems;
 }
 
-Deno.test("Every public symbol has a category, and every function its parameters and an example", () => {
+Deno.test("Every public symbol has a category, every function its parameters, errors and an example", () => {
   const parameter: Parameter = { kind: "assign", left: { kind: "identifier", name: "x" } };
   const bare = { kind: "function", def: { params: [parameter] } };
   assertEquals(problemsOf({ name: "f", declarations: [bare] }), [
     "has no category",
     "has no example that runs",
+    "does not say what it throws",
     "does not describe x",
   ]);
+  assertEquals(problemsOf({ name: "f", declarations: [{ kind: "function" }] }).length, 2);
   const category = { kind: "category" };
   const constant = { kind: "variable", jsDoc: { tags: [category] } };
   assertEquals(problemsOf({ name: "f", declarations: [constant] }).length, 1);
   assertEquals(problemsOf({ name: "LIMIT_2", declarations: [constant] }), []);
   const example = { kind: "example", doc: '```ts\nimport "@gridstride/cuda";\n```' };
-  const whole = { ...bare, jsDoc: { tags: [category, example, { kind: "param", name: "x" }] } };
+  const tags = [category, example, { kind: "param", name: "x" }, { kind: "throws" }];
+  const whole = { ...bare, jsDoc: { tags } };
   assertEquals(problemsOf({ name: "f", declarations: [whole] }), []);
 
   const problems = [...documented].flatMap(([entry, { symbols }]) =>

@@ -216,6 +216,11 @@ const CALLS: Readonly<Record<string, readonly Call[] | null>> = {
     ...[1, 2, 3, 0, Infinity].map((ord): Call => ({ cube }) => module.norm(cube, { ord, axis: 1 })),
     ({ integers }) => module.norm(integers, { ord: -1, keepDims: true }),
   ],
+  matrixNorm: [
+    ({ cube }) => module.matrixNorm(cube, { ord: Infinity, keepDims: true }),
+    ({ turned }) => module.matrixNorm(turned, { ord: -1 }),
+    ({ matrix }) => module.matrixNorm(matrix),
+  ],
   quantile: [
     ({ cube }) => module.quantile(cube, [0, 0.3], { axis: [0, 2], keepDims: true }),
     ({ turned }) => module.quantile(turned, 1, { method: "lower" }),

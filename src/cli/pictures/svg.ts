@@ -66,7 +66,7 @@ export function textLine(
 
 export function plotAt(x: number, y: number, options: Plot.PlotOptions): string {
   const { document } = parseHTML("<!doctype html><html><body></body></html>") as unknown as {
-    document: Document;
+    document: NonNullable<Plot.PlotOptions["document"]>;
   };
   const plot = Plot.plot({ ...options, document });
   // Its style sheet is for HTML pages.

@@ -20,6 +20,7 @@ import { type MemoryTrace, TraceBuilder, TraceChecker } from "./trace/memory_tra
  *
  * @param pool The pool.
  * @param name The trace's name in tables.
+ * @throws {TypeError} If `pool` is no `MemoryPool`.
  *
  * @example
  * ```ts

@@ -140,12 +140,10 @@ function requireFolder(path: string, action: string): void {
  */
 export async function openPipe(path: string, limit = 10_000): Promise<Deno.FsFile> {
   const opening = Deno.open(path, { write: true });
-  let timer = 0;
-  const timeout = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, limit);
-  });
+  const timeout = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => timeout.resolve(undefined), limit);
   try {
-    const file = await Promise.race([opening, timeout]);
+    const file = await Promise.race([opening, timeout.promise]);
     if (file !== undefined) return file;
   } finally {
     clearTimeout(timer);

@@ -257,9 +257,9 @@ export function narrowed(
 /**
  * Attention with any number of heads: softmax(q kᵀ · scale + mask) v, without the scores in memory.
  * A query that sees no key gives zeros. Keys and values that a query may not see do not reach its
- * result, even if they are NaN. Products are added up as `float32`. AttentionOperands of `float32` are rounded to
- * `bfloat16` or `float16` if {@linkcode setPrecision} says so. The method is that of
- * Dao, "FlashAttention-2: faster attention with better parallelism and work partitioning" (2023).
+ * result, even if they are NaN. Products are added up as `float32`. Operands of `float32` are rounded
+ * to `bfloat16` or `float16` if {@linkcode setPrecision} says so. The method is that of Dao,
+ * "FlashAttention-2: faster attention with better parallelism and work partitioning" (2023).
  *
  * @param q [batch, heads, queries, headSize]; a head has at most 256 elements.
  * @param k [batch, keyHeads, keys, headSize]. `keyHeads` divides `heads`: neighbouring heads of `q`

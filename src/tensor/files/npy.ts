@@ -145,9 +145,8 @@ function elementTypes({ descr }: Header) {
   const named = DTYPES.filter((dtype) => NPY_DESCRS[dtype].slice(1) === kind);
   const dtypes = [...named, ...BITS[kind] ?? []];
   if (dtypes[0] === undefined) {
-    const known = new Set(Object.values(NPY_DESCRS).map((text) => text.slice(1)));
     const problem = `has elements of type ${JSON.stringify(descr)}: kernels take `;
-    throw new TensorFileError(problem + [...known].join(", "));
+    throw new TensorFileError(problem + DTYPES.join(", "));
   }
   const isSwapped = order === ">" && !kind.startsWith("V");
   return { kind, isSwapped, dtypes, size: bytesPerElement(dtypes[0]) };

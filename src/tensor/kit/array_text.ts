@@ -6,7 +6,7 @@
 
 import type { DType } from "../../memory/dtype.ts";
 import { narrowFromFloat32, widenToFloat32 } from "../../memory/element_bits.ts";
-import { type Shape, sizeOf } from "./layout.ts";
+import { type Shape, shapeText, sizeOf } from "./layout.ts";
 
 /** Arrays of more elements are abridged. */
 const THRESHOLD = 1000;
@@ -67,6 +67,7 @@ function positions(extent: number, isAbridged: boolean): number[] {
  * @param dtype The element type.
  * @param shape The extents of the axes.
  * @param elements The elements in row-major order.
+ * @throws {RangeError} If there is not an element for each position of the shape.
  *
  * @example
  * ```ts
@@ -81,8 +82,17 @@ export function arrayText(
   shape: Shape,
   elements: ArrayLike<number | bigint | boolean>,
 ): string {
-  const isAbridged = elements.length > THRESHOLD;
-  if (sizeOf(shape) === 0) return "[]";
+  const size = sizeOf(shape);
+  if (elements.length !== size) {
+    throw new RangeError(
+      `Cannot format elements as there must be ${size} for the shape ${
+        shapeText(shape)
+      }: there are ` +
+        `${elements.length}`,
+    );
+  }
+  if (size === 0) return "[]";
+  const isAbridged = size > THRESHOLD;
   const shown: (number | bigint | boolean)[] = [];
   const collect = (axis: number, offset: number): void => {
     if (axis === shape.length) return void shown.push(elements[offset]!);

@@ -19,7 +19,7 @@ import {
 } from "../elementwise.ts";
 import { copyOf } from "../elementwise_kernel.ts";
 import { castNode, operationNode } from "../kit/expression/node.ts";
-import { requireAxes } from "../kit/layout.ts";
+import { requireAxes, shapeText } from "../kit/layout.ts";
 import {
   countNonzero,
   max,
@@ -45,6 +45,15 @@ export interface NormOptions extends ReduceOptions {
    * default.
    */
   readonly ord?: number | "fro";
+}
+
+/**
+ * Options of {@linkcode matrixNorm}.
+ * @category Tensors
+ */
+export interface MatrixNormOptions extends Pick<ReduceOptions, "keepDims" | "stream"> {
+  /** The order: `"fro"`, by default, 1, -1, `Infinity` or `-Infinity`. */
+  readonly ord?: "fro" | 1 | -1 | typeof Infinity;
 }
 
 const ACTION = "norm";
@@ -92,6 +101,7 @@ function ofOrder(magnitudes: Tensor, order: number, options: ReduceOptions): Ten
  * The norm of vectors along axes: (Σ|x|ᵖ)^(1/p) for the order p. Order 0 is the number of elements
  * that are not zero, `Infinity` the largest magnitude, and `-Infinity` the smallest. Several axes are
  * one vector, as are all axes by default; `"fro"` is the norm of order 2 and demands two axes.
+ * {@linkcode matrixNorm} has the other norms of matrices, which NumPy gives for two axes.
  *
  * Integers give `float64`. Powers out of the range of the element type do no harm: the norm of numbers
  * near 1e20 or 1e-20 is right in `float32`.
@@ -146,6 +156,70 @@ export function norm<D extends DType>(
   };
   const norms = result();
   return scope.keep(norms.dtype === dtype ? norms : copyOf(norms, dtype, place)) as
+    & Tensor
+    & Tensor<MeanResult<D>>;
+}
+
+/** The orders of {@linkcode matrixNorm}. */
+const MATRIX_ORDERS: readonly unknown[] = ["fro", 1, -1, Infinity, -Infinity];
+
+/**
+ * The norm of matrices, which are the last two axes: of order 1 the largest sum of magnitudes of a
+ * column, of order `Infinity` of a row; -1 and `-Infinity` are the smallest. The Frobenius norm
+ * `"fro"`, the default, is the root of the sum of squares.
+ *
+ * The orders 2, -2 and `"nuc"` need singular values, which this package does not compute.
+ *
+ * @param x The matrices, at least 2 dimensions.
+ * @param options The order and the stream.
+ * @throws {RangeError} If there are fewer than 2 dimensions, the order is another, or there is no
+ * column or row whose sum could be chosen.
+ * @throws {TypeError} If the elements are 8-bit floats.
+ *
+ * @example
+ * ```ts
+ * import { matrixNorm, tensor } from "@gridstride/cuda/tensor";
+ *
+ * using x = tensor([[1, -2], [3, 4]]);
+ * using columns = matrixNorm(x, { ord: 1 });
+ * using rows = matrixNorm(x, { ord: Infinity });
+ * console.log(await columns.item(), await rows.item()); // 6 7
+ * ```
+ * @category Linear algebra
+ */
+export function matrixNorm<D extends DType>(
+  x: Tensor<D>,
+  options: MatrixNormOptions = {},
+): Tensor<MeanResult<D>> {
+  const action = "matrixNorm";
+  const { ord = "fro", ...rest } = requireOptions(options, ["ord", "keepDims", "stream"], action);
+  if (!MATRIX_ORDERS.includes(ord)) {
+    const advice = [2, -2, "nuc"].includes(ord) ? ". It needs singular values" : "";
+    throw new RangeError(
+      `Cannot ${action} as options.ord must be "fro", 1, -1, Infinity or -Infinity: it is ${
+        describeValue(ord)
+      }${advice}`,
+    );
+  }
+  requireNumbers(x as Tensor, action);
+  if (x.rank < 2) {
+    throw new RangeError(`Cannot ${action} as x must have at least 2 dimensions: it has ${x.rank}`);
+  }
+  if (ord === "fro") return norm(x, { ...rest, ord, axis: [-2, -1] });
+  const summed = Math.abs(ord) === 1 ? -2 : -1;
+  const chosen = ord > 0 ? max : min;
+  const axis = -3 - summed;
+  if (x.shape.at(axis) === 0) {
+    const name = axis === -1 ? "columns" : "rows";
+    throw new RangeError(
+      `Cannot ${action} as x must have ${name}: its shape is ${shapeText(x.shape)}`,
+    );
+  }
+  using scope = new TensorScope();
+  const sums = norm(x, { ...rest, ord: 1, axis: summed, keepDims: true });
+  const { keepDims = false, ...place } = rest;
+  const extremes = chosen(sums, { ...place, axis, keepDims: true });
+  return scope.keep((keepDims ? extremes : extremes.squeeze([-2, -1])) as Tensor) as
     & Tensor
     & Tensor<MeanResult<D>>;
 }

@@ -539,6 +539,7 @@ export const WITHOUT_KERNELS: Readonly<Record<string, string>> = {
   choice: "take()",
   tensordot: "matmul()",
   vecdot: "matmul()",
+  matrixNorm: "norm(), max() and min()",
   explainAttention: "it plans",
   explainMatmul: "it plans",
   explainTernaryMatmul: "it plans",

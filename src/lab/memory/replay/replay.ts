@@ -150,6 +150,7 @@ export function replayTrace(
  * Returns the totals of a result without its lists, as `gridstride memory replay --json` prints.
  *
  * @param result The result of a replay.
+ * @throws {TypeError} If the result is no object.
  *
  * @example
  * ```ts

@@ -189,10 +189,10 @@ function timelineSection(snapshot: MemorySnapshot): Markup {
 aria-label="Live memory by call site, reserved memory and fragmentation over time"></canvas>
 <ol id="timeline-sites" aria-label="Call sites in the timeline"></ol>
 <div class="panel" id="event"></div>
-<p class="keys note"><span id="timeline-range"></span>${dropped}${limit} · drag or <kbd>←</kbd> <kbd>→</kbd>
+<p class="below note"><span id="timeline-range"></span>${dropped}${limit}<span class="keys"> · drag or <kbd>←</kbd> <kbd>→</kbd>
 to pan · wheel or <kbd>+</kbd> <kbd>−</kbd> to zoom · <kbd>0</kbd> whole ·
 <kbd>Shift</kbd> <kbd>←</kbd> <kbd>→</kbd> event by event · <kbd>o</kbd> next out of memory ·
-<kbd>Enter</kbd> keep</p></section>`;
+<kbd>Enter</kbd> keep</span></p></section>`;
 }
 
 function mapSection({ streams }: MemorySnapshot, { totals }: MemoryReportFigures): Markup {
@@ -222,9 +222,9 @@ autocomplete="off"></label>
 <div class="map"><div id="map-box"><div id="map-space"><canvas id="map" tabindex="0"
 role="application" aria-label="Map of all segments and their blocks, to scale"></canvas></div></div>
 <div class="panel" id="block"></div></div>
-<p class="keys note">to scale, by address · <kbd>←</kbd> <kbd>→</kbd> <kbd>↑</kbd> <kbd>↓</kbd> block by
-block · <kbd>+</kbd> <kbd>−</kbd> or <kbd>Ctrl</kbd> wheel to zoom · click or <kbd>Enter</kbd> keep ·
-<kbd>Esc</kbd> release</p></section>
+<p class="below note">to scale, by address<span class="keys"> · <kbd>←</kbd> <kbd>→</kbd> <kbd>↑</kbd>
+<kbd>↓</kbd> block by block · <kbd>+</kbd> <kbd>−</kbd> or <kbd>Ctrl</kbd> wheel to zoom · click or
+<kbd>Enter</kbd> keep · <kbd>Esc</kbd> release</span></p></section>
 <section aria-labelledby="sites-title">
 <div class="bar-row"><h2 id="sites-title">Sites of live blocks</h2>
 <span class="note">choose one to see its blocks on the map</span></div>
@@ -291,6 +291,7 @@ function valueTable(title: string, values: Readonly<Record<string, unknown>>): M
  *
  * @param snapshot A valid snapshot; `readSnapshot()` validates files.
  * @returns The text of the page.
+ * @throws {SnapshotError} If the snapshot is not valid.
  *
  * @example
  * ```ts

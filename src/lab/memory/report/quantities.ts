@@ -40,3 +40,8 @@ export function innermostFrame(site: string): string {
   const end = site.indexOf("\n");
   return (end < 0 ? site : site.slice(0, end)).trim();
 }
+
+/** Shortens the innermost frame of a site: of a URL, it keeps the folder and the file. */
+export function shortFrame(site: string): string {
+  return innermostFrame(site).replace(/[a-z]+:\/\/\S*\/(?=[^\s/]+\/[^\s/]+$)/, "");
+}

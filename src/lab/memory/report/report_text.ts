@@ -12,7 +12,7 @@ import {
   formatCount,
   formatDuration,
   formatShare,
-  innermostFrame,
+  shortFrame,
 } from "./quantities.ts";
 
 const COLUMNS = 100;
@@ -46,7 +46,7 @@ export function counted(count: number, thing: string): string {
 }
 
 function siteName(site: string | null): string {
-  return site === null ? "unknown" : plain(innermostFrame(site));
+  return site === null ? "unknown" : plain(shortFrame(site));
 }
 
 /**
@@ -54,6 +54,7 @@ function siteName(site: string | null): string {
  * live blocks. No line has more than 100 columns.
  *
  * @param snapshot The snapshot.
+ * @throws {SnapshotError} If the snapshot is not valid.
  *
  * @example
  * ```ts
@@ -207,6 +208,7 @@ function noBytes(): Record<BlockState, number> {
  * Computes the figures of a snapshot. They do not refer to the snapshot.
  *
  * @param snapshot The snapshot.
+ * @throws {SnapshotError} If the snapshot is not valid.
  *
  * @example
  * ```ts

@@ -137,7 +137,8 @@ th[aria-sort="ascending"] button::after { content: " ↑"; }
   clip-path: inset(50%); white-space: nowrap; }
 kbd { font: 11px ui-monospace, monospace; border: 1px solid var(--rule); border-radius: 3px;
   padding: 0 4px; }
-.keys { font-size: 12px; margin-top: 8px; }
+.below { font-size: 12px; margin-top: 8px; }
+@media (pointer: coarse), (max-width: 520px) { .keys { display: none; } }
 @media (max-width: 820px) {
   body { padding: 18px 14px 48px; }
   .map { grid-template-columns: minmax(0, 1fr); }

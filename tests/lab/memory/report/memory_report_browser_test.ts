@@ -37,6 +37,7 @@ test("the timeline shows the pointed event, and pins it on a click", () =>
     for (const text of ["40,960 B", "0x000000010000", "80 KiB", "10 ms", "main (run.ts:1:1)"]) {
       assertStringIncludes(panel, text);
     }
+    assertEquals(await page.locator(".keys:visible").count(), 2);
     assertEquals(errors, []);
   }));
 
@@ -328,8 +329,10 @@ test("the timeline names its call sites, the peak and the limit", () =>
     },
   ));
 
-test("the page shows every column in a window of 380 pixels", () =>
+test("the page shows every column and no help for keys in a window of 380 pixels", () =>
   withPage(html, async ({ page }) => {
+    assertEquals(await page.locator(".keys:visible").count(), 0);
+    assertStringIncludes(await page.locator(".below").first().innerText(), "all 4 events");
     const cut = await page.evaluate(`[...document.querySelectorAll("table, .scroll, .bar-row")]
       .filter((element) => element.scrollWidth > element.clientWidth + 1).map((element) => element.outerHTML.slice(0, 80))`);
     assertEquals(cut, []);

@@ -17,6 +17,7 @@ import {
   formatDuration,
   formatShare,
   innermostFrame,
+  shortFrame,
 } from "../../../../src/lab/memory/report/quantities.ts";
 import { SMALL_SNAPSHOT } from "./small_snapshot.ts";
 import { syntheticSnapshot } from "./synthetic_snapshot.ts";
@@ -137,7 +138,7 @@ Deno.test("memoryReport() shows the totals without the script", () => {
   ) {
     assertStringIncludes(html, text);
   }
-  assertStringIncludes(html, "</span> · 3 earlier events were not kept · limit 1 MiB · drag");
+  assertStringIncludes(html, "</span> · 3 earlier events were not kept · limit 1 MiB<span");
 });
 
 Deno.test("memoryReport() formats statistics and settings, sizes in units too", () => {
@@ -199,4 +200,10 @@ Deno.test("quantities are formatted in a suitable unit", () => {
   assertEquals([0, 0.125, 1].map(formatShare), ["0.0 %", "12.5 %", "100.0 %"]);
   assertEquals([0, 0x7f5a00000000].map(formatAddress), ["0x000000000000", "0x7f5a00000000"]);
   assertEquals(["", "a", " a (b)\nc"].map(innermostFrame), ["", "a", "a (b)"]);
+  const sites = [
+    "f (file:///home/me/a%20b/c/d.ts:1:2)\ng",
+    "https://x.org/d.ts:1:2",
+    "f (d.ts:1:2)",
+  ];
+  assertEquals(sites.map(shortFrame), ["f (c/d.ts:1:2)", "https://x.org/d.ts:1:2", "f (d.ts:1:2)"]);
 });

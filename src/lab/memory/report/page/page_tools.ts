@@ -10,7 +10,7 @@ import type {
   MemorySnapshot,
   TIMELINE_ACTIONS,
 } from "../../snapshot/memory_snapshot.ts";
-import { formatCount, innermostFrame } from "../quantities.ts";
+import { formatCount, shortFrame } from "../quantities.ts";
 import type {
   CanvasPattern,
   CanvasRenderingContext2D,
@@ -156,7 +156,7 @@ export function showTooltip({ title, rows, site }: Description, x: number, y: nu
   tooltip.replaceChildren(
     make("strong", "", title),
     ...rows.slice(1, 4).map(([label, value]) => make("div", "", `${label} ${value}`)),
-    make("code", "", site === "" ? "site unknown" : innermostFrame(site)),
+    make("code", "", site === "" ? "site unknown" : shortFrame(site)),
   );
   tooltip.hidden = false;
   const { offsetWidth, offsetHeight } = tooltip;
@@ -176,7 +176,7 @@ export function announce({ title, rows, site }: Description): void {
   byId("announcement").textContent = [
     title,
     ...parts,
-    site === "" ? "site unknown" : innermostFrame(site),
+    site === "" ? "site unknown" : shortFrame(site),
   ].join(", ");
 }
 

@@ -12,7 +12,7 @@ import {
   formatCount,
   formatDuration,
   formatShare,
-  innermostFrame,
+  shortFrame,
 } from "../quantities.ts";
 import { segmentsAt } from "./history.ts";
 import {
@@ -424,7 +424,7 @@ export function startSites(data: PageData, choose: (site: number | null) => void
   const columns = ["name", "live", "count", "largest"] as const;
   const totals = new Map<number, ReturnType<typeof total>>();
   const total = (site: number) => {
-    const name = site < 0 ? "unknown" : innermostFrame(data.sites[site] ?? "");
+    const name = site < 0 ? "unknown" : shortFrame(data.sites[site] ?? "");
     return { site, name, live: 0, count: 0, largest: 0 };
   };
   for (const { state, site, bytes } of data.segments.flatMap((segment) => segment.blocks)) {

@@ -10,7 +10,7 @@
 
 import { formatBytes } from "../../../../ffi/describe_value.ts";
 import type { SnapshotTimeline } from "../../snapshot/memory_snapshot.ts";
-import { formatAddress, formatCount, innermostFrame } from "../quantities.ts";
+import { formatAddress, formatCount, shortFrame } from "../quantities.ts";
 import { liveBySite } from "./history.ts";
 import {
   announce,
@@ -462,7 +462,7 @@ export function startTimeline(data: PageData, choose: (event: number) => void): 
   });
   byId("timeline-sites").replaceChildren(...layers.map(({ site, peak }, index) => {
     const swatch = make("span", `swatch ${colors[index]}`);
-    const name = site === -2 ? "all other sites" : innermostFrame(data.sites[site] ?? "unknown");
+    const name = site === -2 ? "all other sites" : shortFrame(data.sites[site] ?? "unknown");
     return make("li", "", swatch, make("code", "", name), ` up to ${formatBytes(peak)}`);
   }));
   draw();
