@@ -72,6 +72,49 @@ Deno.test("Peers.load() gives the libraries, or the reasons why they are not the
   assertEquals(await peers.run([work], 10_000), { benches: [], skipped: [] });
 });
 
+Deno.test("Peers.run() leaves half of its time to the libraries after a slow one", async () => {
+  const answer = { clock: "device", samples: [{ begin: 0, end: 1, nanoseconds: 9 }], host: [] };
+  // Takes the place of Python: PyTorch loads, and never does any work.
+  const program = `#!/bin/sh
+echo '{"version": "1"}'
+if [ "$3" = PyTorch ]; then exec sleep 600; fi
+while read -r work; do echo '${JSON.stringify(answer)}'; done
+`;
+  using directory = new TemporaryDirectory();
+  const slow = directory.file(new TextEncoder().encode(program), "python3");
+  Deno.chmodSync(slow, 0o755);
+  await using peers = new Peers(slow, true, {}, ["PyTorch", "NumPy", "CuPy"]);
+  const { libraries } = await peers.load();
+  const work = bench("add", { kind: "tensor" });
+  const { benches, skipped } = await peers.run([work], 600);
+  assertEquals(benches.map(({ title }) => title), ["NumPy", "CuPy"]);
+  assertEquals(skipped, ["PyTorch: g: add: it ran out of time"]);
+  // It has ended, and is still one of those that were there.
+  assertEquals((await peers.load()).libraries, libraries);
+  assertEquals(libraries.length, 3);
+});
+
+Deno.test("samples_of() takes few samples of work that is much slower than ours", async () => {
+  const program = `
+import sys
+sys.path.insert(0, sys.argv[1])
+sys.dont_write_bytecode = True
+import time
+from timing import samples_of
+class Library:
+    on_gpu = False
+    def synchronize(self):
+        pass
+body = lambda: time.sleep(0.004)
+for ours in [3e6, 1e6]:
+    print(len(samples_of(Library(), body, "total", 1, ours, False)["samples"]))
+`;
+  const output = await python("Python", program, folder);
+  if (output === undefined) return;
+  const [beside, far] = output.trim().split("\n").map(Number);
+  assertEquals([beside! > 3, far], [true, 3]);
+});
+
 Deno.test("Peers.run() does the work that a library has, and leaves out a library that ends", async () => {
   if (await python("NumPy", "import numpy") === undefined) return;
   await using peers = new Peers(interpreter!, true, {}, ["NumPy"]);
