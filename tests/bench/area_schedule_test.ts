@@ -1,5 +1,6 @@
 // The order of areas and the time of each, by a clock that only the areas move.
 
+import "../support/cache_directory.ts";
 import { assert, assertEquals } from "@std/assert";
 import { AreaSchedule, type ScheduleOptions } from "../../.ci/gpu/area_schedule.ts";
 import type { AreaBench } from "../../bench/report/figure.ts";
@@ -52,8 +53,8 @@ async function run(
     }),
     peers: () => ({
       load: () => Promise.resolve({ libraries: [] }),
-      run([{ area }], limit) {
-        take(`peers ${area}`, limit, others);
+      run(benches, limit) {
+        take(`peers ${benches[0]!.area}`, limit, others);
         return Promise.resolve({ benches: [], skipped: [] });
       },
     }),
