@@ -6,7 +6,8 @@
  *   deno task gpu measure    times the benchmarks, and the same work in other libraries
  *
  *   --host             take the host device, few tests and small problems: shows that each step works
- *   --only TEXT        only test files or areas of benchmarks whose names contain it
+ *   --only TEXT,…      only test files or areas of benchmarks whose names contain one of them
+ *   --ours             measure without other libraries, and each area once
  *   --output FOLDER    the folder of the results; `bench/results/` by default, which is for GPUs
  *   --commit HASH      the commit, where the files were copied without their repository
  *   --limit SECONDS    the time for all steps
@@ -54,7 +55,8 @@ class UsageError extends Error {
 interface CommandLine {
   readonly command: "check" | "measure";
   readonly device: "cuda" | "host";
-  readonly only: string | undefined;
+  readonly only: readonly string[];
+  readonly isOursOnly: boolean;
   readonly output: string;
   readonly commit: string | undefined;
   readonly limit: number;
@@ -63,17 +65,21 @@ interface CommandLine {
 function readCommandLine(args: string[]): CommandLine {
   const parsed = parseArgs(args, {
     string: ["commit", "output", "only", "limit"],
-    boolean: ["host"],
+    boolean: ["host", "ours"],
     unknown: (argument: string) => {
       if (argument.startsWith("-")) {
         throw new UsageError(`Cannot read the option ${argument}: see .ci/gpu.ts`);
       }
     },
   });
-  const { commit, only, output, limit = `${TIME_LIMIT}`, host } = parsed;
+  const { commit, output, limit = `${TIME_LIMIT}`, host, ours } = parsed;
   const [command, ...others] = parsed._.map(String);
   if ((command !== "check" && command !== "measure") || others.length > 0) {
     throw new UsageError("Cannot run this as the command must be check or measure");
+  }
+  const isOursOnly = ours === true;
+  if (command === "check" && isOursOnly) {
+    throw new UsageError("Cannot run this as the command must be measure with --ours: it is check");
   }
   const device = host === true ? "host" : "cuda";
   if (device === "host" && output === undefined) {
@@ -83,7 +89,8 @@ function readCommandLine(args: string[]): CommandLine {
     throw new UsageError(`Cannot run this as --limit must be a positive number: it is ${limit}`);
   }
   const folder = output === undefined ? RESULTS : resolve(output);
-  return { command, device, only, output: folder, commit, limit: Number(limit) * 1000 };
+  const only = String(parsed.only ?? "").split(",").filter((part) => part !== "");
+  return { command, device, only, isOursOnly, output: folder, commit, limit: Number(limit) * 1000 };
 }
 
 const environment = (name: string): string | undefined => Deno.env.get(name);
@@ -125,12 +132,12 @@ function describeMachine(): HostMachine {
   };
 }
 
-async function run({ command, device, only, output, commit, limit }: CommandLine) {
+async function run({ command, device, only, isOursOnly, output, commit, limit }: CommandLine) {
   const gpu = device === "cuda" ? await describeGpu() : null;
   const chosen = deviceTests(ROOT);
-  const tests = only === undefined && device === "cuda"
+  const tests = only.length === 0 && device === "cuda"
     ? chosen
-    : shortTests(chosen, only ?? SHORT_TESTS);
+    : shortTests(chosen, only.length === 0 ? [SHORT_TESTS] : only);
   const report: GpuReport = {
     ...{ format: 1, command, name: gpu?.name ?? "Host device", finished: false, device: null, gpu },
     ...{ machine: describeMachine(), date: new Date().toISOString(), steps: [] },
@@ -143,7 +150,8 @@ async function run({ command, device, only, output, commit, limit }: CommandLine
     ...(device === "host" ? { GRIDSTRIDE_BENCH: "quick" } : {}),
   };
   const context: GpuContext = { device, env, report, files };
-  await using measuring = report.measure && new MeasureRun(context, report.measure, only ?? "");
+  await using measuring = report.measure &&
+    new MeasureRun(context, report.measure, { only, isOursOnly });
   const stages = measuring?.stages() ?? checkStages(context, tests, report.check!);
   await runStages(stages, limit, (outcome) => {
     report.steps.push(outcome);

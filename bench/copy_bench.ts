@@ -13,11 +13,10 @@ const SIZES = [
   ["1 MiB", 2 ** 20],
   ["16 MiB", 2 ** 24],
   ["256 MiB", 2 ** 28],
-  ["1 GiB", 2 ** 30],
 ] as const;
 
 const smallest = scaled(2 ** 16, 2 ** 20);
-const largest = scaled(ON_GPU ? 2 ** 30 : 2 ** 24, 2 ** 20);
+const largest = scaled(ON_GPU ? 2 ** 28 : 2 ** 24, 2 ** 20);
 const sizes = SIZES.filter(([, bytes]) => bytes >= smallest && bytes <= largest);
 
 for (const [size, bytes] of sizes) {

@@ -34,6 +34,7 @@ import {
 } from "./report/tensor_goals.ts";
 import { device, ON_GPU } from "./support/bench_device.ts";
 import { measureEnqueueing, measureOnDevice, QUICK, scaled } from "./support/measure.ts";
+import { repeated } from "./support/random_values.ts";
 
 type Floats = "float32" | "float16" | "bfloat16";
 
@@ -49,6 +50,8 @@ interface TensorWork {
   readonly enqueue: () => void;
 }
 
+/** Elements after which the numbers repeat. */
+const PERIOD = 2 ** 16;
 /** Elements of a row of softmax and layerNorm. */
 const ROW_LENGTH = 1024;
 /** The operations on 16-bit types where these are only to show that they run. */
@@ -66,12 +69,10 @@ const chain = fuse((x: Tensor<Floats>, y: Tensor<Floats>) =>
 function tensorWork(power: number, dtype: Floats, rowLengths: readonly number[]): TensorWork[] {
   const [n, rows] = [2 ** power, 2 ** Math.floor(power / 2)];
   const numbers = (f: (i: number) => number) => {
-    const array = new Float32Array(n);
-    const period = Math.min(n, 2 ** 16);
-    for (let i = 0; i < period; i++) array[i] = 2 * f(i);
-    for (let done = period; done < n; done *= 2) array.copyWithin(done, 0, done);
-    const floats = fromTypedArray(array, [n], { device }) as Tensor as Tensor<Floats>;
-    return dtype === "float32" ? floats : floats.astype(dtype) as Tensor as Tensor<Floats>;
+    const array = Float32Array.from({ length: Math.min(n, PERIOD) }, (_, i) => 2 * f(i));
+    const floats = fromTypedArray(array, [array.length], { device }) as Tensor as Tensor<Floats>;
+    const pattern = dtype === "float32" ? floats : floats.astype(dtype) as Tensor as Tensor<Floats>;
+    return repeated(pattern, n);
   };
   const [x, y] = [numbers((i) => Math.sin(i * 1.7)), numbers((i) => Math.cos(i * 0.3))];
   const out = zeros([n], { device, dtype }) as Tensor as Tensor<Floats>;

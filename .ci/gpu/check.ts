@@ -273,9 +273,10 @@ async function sanitize(
 }
 
 /** The tests of a run on the host device, which only shows that the steps work. */
-export function shortTests({ files, suspects }: DeviceTests, only: string): DeviceTests {
-  return {
-    files: files.filter((file) => file.includes(only)),
-    suspects: suspects.filter((file) => file.includes(only)),
-  };
+export function shortTests(
+  { files, suspects }: DeviceTests,
+  only: readonly string[],
+): DeviceTests {
+  const isWanted = (file: string) => only.some((part) => file.includes(part));
+  return { files: files.filter(isWanted), suspects: suspects.filter(isWanted) };
 }

@@ -1,13 +1,12 @@
 /**
- * The steps of `deno task gpu measure`: the benchmarks of each area with the same work in other libraries,
- * the most important ones first, and three of them once more in reverse order.
+ * The steps of `deno task gpu measure`: the areas of benchmarks, then what needs processes of its own.
  *
  * @module
  */
 
 import { AreaProcess } from "../../bench/report/area_process.ts";
 import { measureCompiling } from "../../bench/report/compile_times.ts";
-import type { AreaBench, Figure } from "../../bench/report/figure.ts";
+import type { Figure } from "../../bench/report/figure.ts";
 import {
   measureFirstAllocations,
   measureFirstCopies,
@@ -25,7 +24,7 @@ import {
   writeTraces,
 } from "../../bench/report/peer_traces.ts";
 import { PEER_NAMES, Peers } from "../../bench/report/peer_process.ts";
-import type { ProofStage, ProofStep, StepResult } from "../../bench/report/proof.ts";
+import type { ProofStage, StepResult } from "../../bench/report/proof.ts";
 import { speedTable } from "../../bench/report/speed_table.ts";
 import { measureFirstTensor } from "../../bench/report/tensor_goals.ts";
 import {
@@ -35,6 +34,7 @@ import {
 } from "../../bench/report/tuned_choices.ts";
 import { findProgram } from "../../src/ffi/build/programs.ts";
 import { ROOT } from "../steps.ts";
+import { AreaSchedule } from "./area_schedule.ts";
 import {
   buildStep,
   describeStep,
@@ -44,30 +44,6 @@ import {
   runStep,
   skipped,
 } from "./context.ts";
-
-/** Areas in order, with the seconds that each needs on a GPU, other libraries included. */
-const AREAS: readonly (readonly [area: string, seconds: number])[] = [
-  ["tensor", 75],
-  ["kernel", 6],
-  ["matmul", 25],
-  ["attention", 20],
-  ["ternary", 6],
-  ["launch", 8],
-  ["copy", 25],
-];
-
-/** Areas that are measured again, in reverse order, and their seconds. */
-const AGAIN: readonly (readonly [area: string, seconds: number])[] = [
-  ["tensor", 35],
-  ["matmul", 20],
-  ["ternary", 5],
-];
-
-/** Areas whose figures do not depend on kernels: if time is left. */
-const LAST = ["stream", "pool", "upload", "upstream", "memory"];
-
-/** Areas that use no GPU: they are run only where all programs are to be tried. */
-const WITHOUT_GPU = ["ffi", "overhead", "occupancy", "plan", "cache", "replay"];
 
 /** The operations that are compared with their definitions before anything is timed. */
 const GATE = [
@@ -92,82 +68,75 @@ export function emptyMeasurement(): MeasureFindings {
   };
 }
 
+/** What is measured. */
+export interface MeasureSelection {
+  /** Parts of the names of the areas; all areas, and what is in none, if there are none. */
+  readonly only: readonly string[];
+  /** Whether other libraries are left out. */
+  readonly isOursOnly: boolean;
+}
+
 /** The processes and the samples of a run. */
 export class MeasureRun implements AsyncDisposable {
   readonly #context: GpuContext;
   readonly #findings: MeasureFindings;
-  readonly #only: string;
-  readonly #areas = new Map<string, AreaProcess>();
-  readonly #passes: AreaBench[][] = [];
+  readonly #selection: MeasureSelection;
+  readonly #schedule: AreaSchedule;
   readonly #first: Figure[] = [];
   #tuned: readonly TunedRow[] = [];
   readonly #python = findProgram("python3", (name) => Deno.env.get(name));
   #peers: Peers | undefined;
   #clocks: ClockWatch | undefined;
 
-  /**
-   * Prepares a run.
-   *
-   * @param only A part of the names of the areas that are measured; empty for all.
-   */
-  constructor(context: GpuContext, findings: MeasureFindings, only: string) {
+  /** Prepares a run. */
+  constructor(context: GpuContext, findings: MeasureFindings, selection: MeasureSelection) {
     this.#context = context;
     this.#findings = findings;
-    this.#only = only;
+    this.#selection = selection;
+    this.#schedule = new AreaSchedule({
+      ...{ isShort: context.device === "host", ...selection },
+      open: (area) => new AreaProcess(area, { env: context.env }),
+      peers: () => this.#peers,
+      onChange: () => this.#refresh(),
+      impossible: (pass) =>
+        findings.impossible.filter((reason) =>
+          pass.some(({ group }) => reason.startsWith(`${group}: `))
+        ),
+    });
   }
 
   /** The steps, which write to the findings as benchmarks end. */
   stages(): ProofStage[] {
-    const seconds = (count: number) => count * 1000;
-    const isWanted = ([area]: readonly [string, number]) => area.includes(this.#only);
+    const last = (name: string, run: (limit: number) => Promise<StepResult>) => ({
+      ...{ name, reserve: 0, run },
+    });
+    const { only, isOursOnly } = this.#selection;
     const isShort = this.#context.device === "host";
-    const last = [...LAST, ...(isShort ? WITHOUT_GPU : [])].map((area) => [area, 0] as const);
-    const areaStep =
-      (order: "forward" | "reverse", name = "") =>
-      ([area, reserve]: readonly [string, number]): ProofStep => ({
-        // Without a GPU each takes the time it needs.
-        ...{ name: `${area}${name}`, reserve: isShort ? 0 : seconds(reserve) },
-        run: (limit) => this.#measureArea(area, order, limit),
-      });
     return [
-      buildStep(this.#context, seconds(40)),
-      describeStep(this.#context, seconds(5)),
-      { name: "validate", reserve: seconds(15), run: (limit) => this.#validate(limit) },
-      ...AREAS.filter(isWanted).map(areaStep("forward")),
-      ...AGAIN.filter(isWanted).map(areaStep("reverse", ", again in reverse order")),
-      ...last.filter(isWanted).map(areaStep("forward")),
-      ...(this.#only === ""
-        ? [
-          {
-            name: "first calls",
-            reserve: 0,
-            run: (limit: number) => this.#measureFirstCalls(limit),
-          },
-          ...(isShort ? [] : [{
-            name: "tuned choices",
-            reserve: 0,
-            run: (limit: number) => this.#measureTuned(limit),
-          }]),
-          { name: "traces", reserve: 0, run: (limit: number) => this.#replayTraces(limit) },
-        ]
-        : []),
+      buildStep(this.#context, 40_000),
+      describeStep(this.#context, 2000),
+      { name: "validate", reserve: 10_000, run: (limit) => this.#validate(limit) },
+      ...this.#schedule.steps(),
+      ...(only.length > 0 || isOursOnly ? [] : [
+        last("first calls", (limit) => this.#measureFirstCalls(limit)),
+        ...(isShort ? [] : [last("tuned choices", (limit) => this.#measureTuned(limit))]),
+        last("traces", (limit) => this.#replayTraces(limit)),
+      ]),
     ];
   }
 
   /** Starts what loads and compiles, and compares operations with their definitions meanwhile. */
   async #validate(limit: number): Promise<StepResult> {
     const isShort = this.#context.device === "host";
-    if (this.#python === undefined) this.#addMissing(["python3 is not installed"]);
-    else {
+    if (this.#python === undefined) this.#findings.missing.push("python3 is not installed");
+    else if (!this.#selection.isOursOnly) {
       // On the processor, the host device has two libraries to be beside.
       const names = isShort ? ["PyTorch", "NumPy"] : PEER_NAMES.filter((name) => name !== "NumPy");
       const env = isShort ? { CUDA_VISIBLE_DEVICES: "" } : {};
       this.#peers = new Peers(this.#python, isShort, env, names);
     }
     this.#clocks = ClockWatch.start();
-    if (navigator.hardwareConcurrency >= MANY_PROCESSORS) {
-      for (const [area] of AREAS) if (area.includes(this.#only)) this.#area(area);
-    }
+    if (navigator.hardwareConcurrency >= MANY_PROCESSORS) this.#schedule.start();
     const operations = isShort ? PRECOMPILED : GATE;
     const program = ["run", "-A", "--no-check", "src/cli/main.ts", "validate"];
     const output = await runStep(
@@ -177,64 +146,6 @@ export class MeasureRun implements AsyncDisposable {
       limit,
     );
     return passed(/^\d+ passed, \d+ failed.*$/m.exec(output)?.[0] ?? "");
-  }
-
-  #area(area: string): AreaProcess {
-    let process = this.#areas.get(area);
-    if (process === undefined) {
-      process = new AreaProcess(area, { env: this.#context.env });
-      this.#areas.set(area, process);
-    }
-    return process;
-  }
-
-  /** Measures an area, then the same work in other libraries. */
-  async #measureArea(
-    area: string,
-    order: "forward" | "reverse",
-    limit: number,
-  ): Promise<StepResult> {
-    const end = performance.now() + limit;
-    if (limit <= 1000) {
-      // On the host device, steps are run to show that they work.
-      if (this.#context.device === "host") throw new Error("no time is left");
-      return skipped("no time is left");
-    }
-    const pass: AreaBench[] = [];
-    this.#passes.push(pass);
-    const add = (bench: AreaBench) => {
-      const isNewGroup = pass.at(-1)?.group !== bench.group;
-      pass.push(bench);
-      // The report is written once for each group.
-      if (isNewGroup) this.#refresh();
-    };
-    const { benches, failures } = await this.#area(area).run(order, limit, add);
-    this.#addMissing(failures);
-    const isAgain = AGAIN.some(([again]) => again === area) && order === "forward";
-    if (!isAgain || failures.length > 0) await this.#end(area);
-    const peers = await this.#peers?.run(benches, end - performance.now(), add);
-    if (peers !== undefined) {
-      this.#addMissing(peers.skipped);
-      this.#findings.libraries = (await this.#peers!.load()).libraries;
-    }
-    this.#refresh();
-    const impossible = this.#findings.impossible.filter((reason) =>
-      pass.some(({ group }) => reason.startsWith(`${group}: `))
-    );
-    const problems = [...failures, ...impossible.map((reason) => `impossible: ${reason}`)];
-    if (problems.length > 0) throw new Error(problems.join("; "));
-    return passed(`${benches.length} benchmarks, ${peers?.benches.length ?? 0} in other libraries`);
-  }
-
-  /** Adds reasons, each once: the second pass misses the same. */
-  #addMissing(reasons: readonly string[]): void {
-    this.#findings.missing = [...new Set([...this.#findings.missing, ...reasons])];
-  }
-
-  /** Ends the process of an area, which keeps memory of the device. */
-  async #end(area: string): Promise<void> {
-    await this.#areas.get(area)?.[Symbol.asyncDispose]();
-    this.#areas.delete(area);
   }
 
   /** Measures the first calls of processes, as far as there is time. */
@@ -279,7 +190,7 @@ export class MeasureRun implements AsyncDisposable {
         const command = [this.#python, script, policy, ...paths];
         const left = end - performance.now();
         const replay = readPeerReplay(await runStep(this.#context, policy, command, left));
-        if ("skipped" in replay) this.#addMissing([`${policy}: ${replay.skipped}`]);
+        if ("skipped" in replay) this.#findings.missing.push(`${policy}: ${replay.skipped}`);
         traces.push(...compareTraces(replay));
         this.#context.files.save();
       }
@@ -297,20 +208,25 @@ export class MeasureRun implements AsyncDisposable {
   #refresh(): void {
     const { report, files, device } = this.#context;
     const readings = this.#clocks?.readings() ?? [];
-    const figures = [...figuresOf(this.#passes, readings), ...this.#first];
+    const { passes, missing, libraries } = this.#schedule;
+    const figures = [...figuresOf(passes, readings), ...this.#first];
+    const reasons = new Set([...this.#findings.missing, ...missing]);
+    Object.assign(this.#findings, { libraries, missing: [...reasons] });
     Object.assign(this.#findings, checkFigures(figures, report.device));
     this.#findings.load = loadRange(readings);
     const tuning = this.#tuned.length === 0 ? {} : { Tuning: tuningGoals(this.#tuned) };
     this.#findings.goals = { ...goalsOf(this.#findings.figures, device), ...tuning };
     const { peaks, figures: checked } = this.#findings;
+    const speeds = speedTable(checked, report.name, peaks);
     // Areas that were not asked for would fill it with rows that were not run.
-    if (this.#only === "") this.#findings.speeds = speedTable(checked, report.name, peaks);
+    const isWhole = this.#selection.only.length === 0;
+    this.#findings.speeds = speeds.filter(({ ours }) => isWhole || ours !== null);
     files.save();
   }
 
   /** Ends all processes. */
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const area of [...this.#areas.keys()]) await this.#end(area);
+    await this.#schedule[Symbol.asyncDispose]();
     await this.#peers?.[Symbol.asyncDispose]();
     await this.#clocks?.[Symbol.asyncDispose]();
   }

@@ -5,6 +5,7 @@ import importlib
 from allocating import replacements
 
 ROW_LENGTH = 1024
+PERIOD = 2**16
 SPIN = """
 extern "C" __global__ void spin(unsigned long long nanoseconds) {
   unsigned long long start, now;
@@ -43,17 +44,23 @@ class NumPyLike:
         made = self._tensor_work(work["power"], work["dtype"], work.get("columns", ROW_LENGTH))
         return made.get(work["title"])
 
+    def _operands(self, power, dtype):
+        key = (power, dtype)
+        if key not in self.made:
+            self.made.clear()  # frees the operands of the last size
+            library, n = self.library, 2**power
+            i = library.arange(min(n, PERIOD))
+            x, y = (
+                library.tile((2 * values).astype(library.float32).astype(dtype), n // len(i))
+                for values in (library.sin(i * 1.7), library.cos(i * 0.3))
+            )
+            self.made[key] = x, y, library.zeros_like(x)
+        return self.made[key]
+
     def _tensor_work(self, power, dtype, columns):
-        key = (power, dtype, columns)
-        if key in self.made:
-            return self.made[key]
-        self.made.clear()  # frees the operands of the last size
         library = self.library
         n, rows = 2**power, 2 ** (power // 2)
-        i = library.arange(n) % 2**16
-        x = (2 * library.sin(i * 1.7)).astype(library.float32).astype(dtype)
-        y = (2 * library.cos(i * 0.3)).astype(library.float32).astype(dtype)
-        z = library.zeros_like(x)
+        x, y, z = self._operands(power, dtype)
         wide = x.reshape(rows, n // rows)
         turned, square = wide.T, z.reshape(n // rows, rows)
         matrix = x[: n // columns * columns].reshape(-1, columns)
@@ -71,7 +78,7 @@ class NumPyLike:
             centred /= library.sqrt(variance + library.float32(1e-5))
             return centred
 
-        self.made[key] = {
+        return {
             "add": lambda: library.add(x, y, out=z),
             "multiply": lambda: library.multiply(x, y, out=z),
             "exp": lambda: library.exp(x, out=z),
@@ -89,7 +96,6 @@ class NumPyLike:
             "new transpose": lambda: library.ascontiguousarray(turned),
             "fused chain": lambda: library.tanh(library.maximum(x * y + one, 0)) * 2 - x,
         }
-        return self.made[key]
 
 
 class NumPy(NumPyLike):

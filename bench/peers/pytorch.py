@@ -7,6 +7,8 @@ from allocating import replacements
 ROW_LENGTH = 1024
 SPIN_CYCLES_PER_NANOSECOND = 2.0
 COMPILED_POWER = 26
+PERIOD = 2**16
+NAMES = {"float8_e4m3": "float8_e4m3fn"}
 
 
 class PyTorch:
@@ -41,7 +43,7 @@ class PyTorch:
         numbers = pattern.repeat(-(-size // len(pattern)))[:size].reshape(shape)
         if dtype == "int8":
             numbers = numbers * 127
-        return numbers.to(getattr(torch, dtype))
+        return numbers.to(getattr(torch, NAMES.get(dtype, dtype)))
 
     # Tensors of 2^power elements.
 
@@ -50,19 +52,21 @@ class PyTorch:
         body = make.get(work["title"])
         return None if body is None else self.compile(body)
 
+    def _operands(self, power, dtype):
+        key = (power, dtype)
+        if key not in self.made:
+            self.made.clear()  # frees the operands of the last size
+            n = 2**power
+            i = torch.arange(min(n, PERIOD), dtype=torch.float64)
+            values = (2 * torch.sin(i * 1.7), 2 * torch.cos(i * 0.3))
+            patterns = [it.to(torch.float32).to(self.device, getattr(torch, dtype)) for it in values]
+            x, y = (pattern.repeat(n // len(pattern)) for pattern in patterns)
+            self.made[key] = x, y, torch.zeros_like(x)
+        return self.made[key]
+
     def _tensor_work(self, power, dtype, columns):
-        key = (power, dtype, columns)
-        if key in self.made:
-            return self.made[key]
-        self.made.clear()  # frees the operands of the last size
         n, rows = 2**power, 2 ** (power // 2)
-        own = getattr(torch, dtype)
-        i = torch.arange(n, dtype=torch.float64) % 2**16
-        x, y = (
-            (2 * values).to(torch.float32).to(self.device).to(own)
-            for values in (torch.sin(i * 1.7), torch.cos(i * 0.3))
-        )
-        z = torch.zeros_like(x)
+        x, y, z = self._operands(power, dtype)
         turned, square = x.reshape(rows, n // rows).t(), z.reshape(n // rows, rows)
         wide = x.reshape(rows, n // rows)
         matrix = x[: n // columns * columns].reshape(-1, columns)
@@ -72,7 +76,7 @@ class PyTorch:
         def chain():
             return torch.tanh(torch.clamp_min(x * y + 1, 0)) * 2 - x
 
-        self.made[key] = {
+        return {
             "add": lambda: torch.add(x, y, out=z),
             "multiply": lambda: torch.mul(x, y, out=z),
             "exp": lambda: torch.exp(x, out=z),
@@ -91,7 +95,6 @@ class PyTorch:
             "new transpose": lambda: turned.contiguous(),
             "fused chain": chain,
         }
-        return self.made[key]
 
     # Products, and attention.
 
@@ -113,6 +116,10 @@ class PyTorch:
 
         if dtype == "int8":
             return lambda: torch._int_mm(x, next_matrix())
+        if dtype == "float8_e4m3":
+            one = torch.ones((), device=self.device)
+            scaled = dict(scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+            return lambda: torch._scaled_mm(x, next_matrix(), **scaled)
         if "activation" in work:
             bias = self.operand([n], 9, dtype)
             activate = {"relu": torch.relu, "gelu": torch.nn.functional.gelu}[work["activation"]]

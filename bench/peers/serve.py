@@ -4,7 +4,7 @@ usage: serve.py LIBRARY quick|full VALUES
 
 LIBRARY is a name of LIBRARIES. VALUES is a file of random float32 numbers, which operands are made of,
 as in bench/support/random_values.ts. Prints one JSON object a line: first {"version": text} or
-{"skipped": why}, then an answer to each line of the input, {"kind", "clock", "calls", ...}: the samples
+{"skipped": why}, then an answer to each line of the input, {"kind", "clock", "calls", "ours", ...}: the samples
 as bench/report/figure.ts has them, {"skipped": why}, or {} where the library has no such work.
 """
 
@@ -33,7 +33,7 @@ def answer(library, work, quick):
     body = None if make is None else make(work)
     if body is None:
         return {}
-    return samples_of(library, body, work["clock"], work["calls"], quick)
+    return samples_of(library, body, work["clock"], work["calls"], work["ours"], quick)
 
 
 def main():

@@ -11,6 +11,7 @@ HEAD_START = 50_000
 MAX_HEAD_START = 50_000_000
 MAX_CALLS = 400
 MIN_SAMPLES = 3
+MUCH_SLOWER = 3
 
 
 class Plan:
@@ -18,9 +19,9 @@ class Plan:
 
     def __init__(self, quick):
         self.samples = 1 if quick else 11
-        self.milliseconds = 0 if quick else 60
-        self.most = 0 if quick else 1000
-        self.warm_up = 0 if quick else 15
+        self.milliseconds = 0 if quick else 40
+        self.most = 0 if quick else 300
+        self.warm_up = 0 if quick else 10
         self.sample = 0 if quick else 3
         self.min_calls = 1 if quick else 10
 
@@ -66,18 +67,26 @@ class HostClock:
         return (end - start) / calls, None
 
 
-def samples_of(library, body, clock, calls, quick):
+def fitting_calls(take, plan, by_events):
+    """Calls that fill a sample: one, if it takes that long."""
+    fitting = lambda nanoseconds: int(plan.sample * 1e6 / max(1, nanoseconds)) + 1
+    nanoseconds = take.sample(1)[0]
+    least = min(plan.min_calls if by_events else 1, fitting(nanoseconds))
+    if nanoseconds < plan.sample * 1e6:
+        nanoseconds = min(take.sample(least)[0] for _ in range(MIN_SAMPLES))
+    return max(least, min(MAX_CALLS, fitting(nanoseconds)))
+
+
+def samples_of(library, body, clock, calls, ours, quick):
+    """Samples of `calls` calls; few if they take much longer than the nanoseconds that are `ours`."""
     plan = Plan(quick)
     by_events = clock == "device" and library.on_gpu
     take = DeviceClock(library, body) if by_events else HostClock(library, body, clock != "host")
     take.sample(1)  # compiles kernels and fills pools
     if clock == "device":
-        if not by_events:
-            plan.min_calls = 1
-        if plan.sample > 0:
-            nanoseconds = min(take.sample(plan.min_calls)[0] for _ in range(MIN_SAMPLES))
-            calls = min(MAX_CALLS, int(plan.sample * 1e6 / max(1, nanoseconds)) + 1)
-        calls = max(plan.min_calls, calls if plan.sample > 0 else 1)
+        calls = 1 if quick else fitting_calls(take, plan, by_events)
+    if not quick and take.sample(calls)[0] > MUCH_SLOWER * ours:
+        plan.samples, plan.milliseconds, plan.warm_up = MIN_SAMPLES, 0, 0
     end = time.perf_counter() + plan.warm_up / 1e3
     while time.perf_counter() < end:
         take.sample(calls)

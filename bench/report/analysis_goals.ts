@@ -6,7 +6,7 @@
  */
 
 import type { Figure } from "./figure.ts";
-import { formatNumber } from "./formats.ts";
+import { formatApart, formatNumber } from "./formats.ts";
 import type { GoalOutcome } from "./goals.ts";
 import { runBenchProgram } from "./program.ts";
 
@@ -68,10 +68,13 @@ export function analysisGoals(
 
 function rateGoal(name: string, nanoseconds: number, least: number | null): GoalOutcome {
   const millions = 1000 / nanoseconds;
+  const [measured, goal] = least === null
+    ? [formatNumber(millions), null]
+    : formatApart(millions, least, formatNumber);
   return {
     name,
-    goal: least === null ? "" : `at least ${formatNumber(least)} M indices/s`,
-    measured: `${formatNumber(millions)} M indices/s`,
+    goal: goal === null ? "" : `at least ${goal} M indices/s`,
+    measured: `${measured} M indices/s`,
     reached: least === null ? null : millions >= least,
   };
 }

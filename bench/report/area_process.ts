@@ -4,7 +4,7 @@
  * @module
  */
 
-import { LineProcess } from "./line_process.ts";
+import { inTime, LineProcess } from "./line_process.ts";
 import type { AreaBench } from "./figure.ts";
 
 /** How an area is run. */
@@ -14,6 +14,9 @@ export interface AreaOptions {
   /** A regular expression of the wanted groups and titles. */
   readonly filter?: string;
 }
+
+/** Milliseconds that loading the benchmarks, and compiling their kernels, may take. */
+const LOADING_LIMIT = 600_000;
 
 /** A line of `bench/support/run_area.ts`. */
 type AreaLine =
@@ -34,7 +37,7 @@ export interface AreaPass {
 export class AreaProcess implements AsyncDisposable {
   readonly #process: LineProcess;
   readonly #name: string;
-  #isReady = false;
+  #ready: Promise<unknown> | undefined;
 
   /** Starts it. */
   constructor(area: string, { env = {}, filter = "" }: AreaOptions = {}) {
@@ -42,6 +45,21 @@ export class AreaProcess implements AsyncDisposable {
     const program = new URL("../support/run_area.ts", import.meta.url).pathname;
     const args = ["run", "-A", "--no-check", program, area, filter];
     this.#process = new LineProcess([Deno.execPath(), ...args], env);
+  }
+
+  #load(): Promise<unknown> {
+    return this.#ready ??= this.#process.next(LOADING_LIMIT);
+  }
+
+  /** Compiles the kernels of the benchmarks. A failure is that of the next run. */
+  async prepare(): Promise<void> {
+    const loaded = this.#load();
+    this.#ready = (async () => {
+      await loaded;
+      await this.#process.send("prepare");
+      await this.#process.next(LOADING_LIMIT);
+    })();
+    await this.#ready.catch(() => {});
   }
 
   /**
@@ -63,8 +81,7 @@ export class AreaProcess implements AsyncDisposable {
       return JSON.parse(line) as AreaLine;
     };
     try {
-      if (!this.#isReady) await next();
-      this.#isReady = true;
+      await inTime(this.#load(), limit);
       await this.#process.send(order);
       for (let line = await next(); !("end" in line); line = await next()) {
         if ("figure" in line) {

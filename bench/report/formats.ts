@@ -6,6 +6,10 @@
 
 import type { ComparedFigure } from "./figure.ts";
 
+/** Digits of numbers, and at most where these do not tell two numbers apart. */
+const DIGITS = 3;
+const MAX_DIGITS = 9;
+
 const UNITS = ["B", "KiB", "MiB", "GiB"] as const;
 
 /** A size in the largest binary unit that divides it. */
@@ -15,11 +19,11 @@ export function exactBytes(bytes: number): string {
   return `${bytes / 1024 ** unit} ${UNITS[unit]}`;
 }
 
-/** A duration with three digits and the unit that fits it. */
-export function formatDuration(nanoseconds: number): string {
+/** A duration with three digits, or as many as are given, and the unit that fits it. */
+export function formatDuration(nanoseconds: number, digits = DIGITS): string {
   const units = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]] as const;
   const [unit, size] = units.findLast(([, size]) => nanoseconds >= size) ?? units[0];
-  return `${formatNumber(nanoseconds / size)} ${unit}`;
+  return `${formatNumber(nanoseconds / size, digits)} ${unit}`;
 }
 
 /** A bandwidth with three digits in decimal units, as vendors give it. */
@@ -44,9 +48,22 @@ export function formatRates({ bytesPerSecond, operationsPerSecond }: ComparedFig
   ].join(", ");
 }
 
-/** Three digits, and no exponent for numbers that people read. */
-export function formatNumber(value: number): string {
-  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
+/** Three digits, or as many as are given, and no exponent for numbers that people read. */
+export function formatNumber(value: number, digits = DIGITS): string {
+  return value >= 10 ** (digits - 1) ? value.toFixed(0) : value.toPrecision(digits);
+}
+
+/** Two numbers with as many digits as tell them apart, at least three: one is compared with the other. */
+export function formatApart(
+  value: number,
+  other: number,
+  format: (value: number, digits: number) => string,
+): [value: string, other: string] {
+  for (let digits = DIGITS; digits <= MAX_DIGITS; digits++) {
+    const texts: [string, string] = [format(value, digits), format(other, digits)];
+    if (texts[0] !== texts[1]) return texts;
+  }
+  return [format(value, DIGITS), format(other, DIGITS)];
 }
 
 /** A share as a percentage with one decimal. */

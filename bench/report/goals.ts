@@ -4,7 +4,7 @@
  * @module
  */
 
-import { formatDuration, formatNumber } from "./formats.ts";
+import { formatApart, formatDuration, formatNumber } from "./formats.ts";
 
 /** A goal and how far it was reached. */
 export interface GoalOutcome {
@@ -20,12 +20,14 @@ export interface GoalOutcome {
 
 /** A goal that is a time, in nanoseconds. */
 export function timeGoal(name: string, nanoseconds: number, most: number): GoalOutcome {
-  return {
-    name,
-    goal: `at most ${formatDuration(most)}`,
-    measured: formatDuration(nanoseconds),
-    reached: nanoseconds <= most,
-  };
+  const [measured, goal] = formatApart(nanoseconds, most, formatDuration);
+  return { name, goal: `at most ${goal}`, measured, reached: nanoseconds <= most };
+}
+
+/** A goal that is a ratio which must be reached. */
+export function leastGoal(name: string, ratio: number, least: number): GoalOutcome {
+  const [measured, goal] = formatApart(ratio, least, formatNumber);
+  return { name, goal: `at least ${goal} ×`, measured: `${measured} ×`, reached: ratio >= least };
 }
 
 /**
@@ -40,22 +42,14 @@ export function speedGoal(
   least: number | null,
 ): GoalOutcome {
   const speedup = theirs / ours;
-  return {
-    name,
-    goal: least === null ? "" : `at least ${formatNumber(least)} ×`,
-    measured: `${formatNumber(speedup)} ×`,
-    reached: least === null ? null : speedup >= least,
-  };
+  if (least !== null) return leastGoal(name, speedup, least);
+  return { name, goal: "", measured: `${formatNumber(speedup)} ×`, reached: null };
 }
 
 /** A goal that is a ratio which must not be exceeded. */
 export function ratioGoal(name: string, ratio: number, most: number): GoalOutcome {
-  return {
-    name,
-    goal: `at most ${formatNumber(most)} ×`,
-    measured: `${formatNumber(ratio)} ×`,
-    reached: ratio <= most,
-  };
+  const [measured, goal] = formatApart(ratio, most, formatNumber);
+  return { name, goal: `at most ${goal} ×`, measured: `${measured} ×`, reached: ratio <= most };
 }
 
 /** The word that tables have for it. */

@@ -22,6 +22,25 @@ export function endGroup(leader: number): void {
   }
 }
 
+/**
+ * The outcome of a promise.
+ *
+ * @param limit Milliseconds to wait for it.
+ * @throws {Error} If the time has passed.
+ */
+export async function inTime<T>(promise: Promise<T>, limit: number): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const end = () => reject(new Error("it ran out of time"));
+    timer = setTimeout(end, Math.max(1, limit));
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** The process. It ends when it is disposed, and with this process. */
 export class LineProcess implements AsyncDisposable {
   readonly #child: Deno.ChildProcess;
@@ -68,17 +87,8 @@ export class LineProcess implements AsyncDisposable {
    * @throws {Error} If the process has ended, or the time has passed.
    */
   async next(limit: number): Promise<string> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<undefined>((resolve) => {
-      timer = setTimeout(() => resolve(undefined), Math.max(1, limit));
-    });
-    try {
-      const result = await Promise.race([this.#lines.next(), late]);
-      if (result === undefined) throw new Error("it ran out of time");
-      if (!result.done) return result.value;
-    } finally {
-      clearTimeout(timer);
-    }
+    const result = await inTime(this.#lines.next(), limit);
+    if (!result.done) return result.value;
     await this.#errorsRead;
     throw new Error(`it has ended: ${this.#errors.trim()}`);
   }

@@ -8,6 +8,7 @@ import { formatTestSummary } from "../../.ci/test_summary.ts";
 import { type ComparedFigure, groupFigures, peersOf } from "./figure.ts";
 import {
   exactBytes,
+  formatApart,
   formatBandwidth,
   formatComparison,
   formatDuration,
@@ -157,9 +158,15 @@ function figureTable(figures: readonly ComparedFigure[], findings: MeasureFindin
   return [`### ${area}: ${group}`, "", ...table(keep(FIGURE_COLUMNS), rows.map(keep), true)];
 }
 
-function peerSection({ figures, libraries, missing }: MeasureFindings): string[] {
-  const names = libraries.map(({ name }) => name);
-  const versions = libraries.map(({ name, version }) => `${name} ${version}`).join(", ");
+function peerSection({ figures, missing }: MeasureFindings): string[] {
+  // Those that have done anything: others were there too.
+  const libraries = new Map(
+    figures.flatMap(({ library }) =>
+      library === undefined ? [] : [[library.name, library.version] as const]
+    ),
+  );
+  const names = [...libraries.keys()];
+  const versions = [...libraries].map((library) => library.join(" ")).join(", ");
   const rows = figures.flatMap((ours) => {
     const peers = ours.library === undefined ? peersOf(figures, ours) : [];
     if (peers.length === 0) return [];
@@ -193,16 +200,22 @@ function goalTable(subject: string, goals: readonly GoalOutcome[]): string[] {
 
 function speedSection({ speeds }: MeasureFindings): string[] {
   if (speeds.length === 0) return [];
-  const time = (nanoseconds: number | null | undefined) =>
-    nanoseconds == null ? "" : formatDuration(nanoseconds);
-  const rows = speeds.map(({ name, ours, peer, limit, goal }) => [
-    name,
-    ours === null ? "not run" : time(ours),
-    peer === null ? "" : `${time(peer.nanoseconds)} ${peer.name}`,
-    time(limit),
-    time(goal),
-    ours === null || goal === null ? "" : ours <= goal ? "reached" : "missed",
-  ]);
+  const time = (nanoseconds: number | null) =>
+    nanoseconds === null ? "" : formatDuration(nanoseconds);
+  const rows = speeds.map(({ name, ours, peer, limit, goal }) => {
+    const isCompared = ours !== null && goal !== null;
+    const [own, aim] = isCompared
+      ? formatApart(ours, goal, formatDuration)
+      : [ours === null ? "not run" : time(ours), time(goal)];
+    return [
+      name,
+      own,
+      peer === null ? "" : `${time(peer.nanoseconds)} ${peer.name}`,
+      time(limit),
+      aim,
+      isCompared ? ours <= goal ? "reached" : "missed" : "",
+    ];
+  });
   return [
     "## Speed",
     "",

@@ -48,21 +48,23 @@ export function stageLimit(stages: readonly ProofStage[], index: number, left: n
  *
  * @param total Milliseconds they may take together.
  * @param onEnd Called with the outcome of each step when it ends.
+ * @param now Milliseconds of a clock.
  */
 export async function runStages(
   stages: readonly ProofStage[],
   total: number,
   onEnd: (outcome: StepOutcome) => void,
+  now: () => number = () => performance.now(),
 ): Promise<void> {
-  const begin = performance.now();
+  const begin = now();
   for (const [index, stage] of stages.entries()) {
-    const limit = stageLimit(stages, index, total - (performance.now() - begin));
+    const limit = stageLimit(stages, index, total - (now() - begin));
     await Promise.all(
       stepsOf(stage).map(async (step) => {
         console.error(`== ${step.name}`);
-        const start = performance.now();
+        const start = now();
         const result = await runStep(step, limit);
-        const seconds = (performance.now() - start) / 1000;
+        const seconds = (now() - start) / 1000;
         const status = result.status === "failed" ? "FAILED" : result.status;
         console.error(`== ${step.name}: ${status}, ${seconds.toFixed(1)} s: ${result.detail}`);
         onEnd({ name: step.name, seconds, ...result });

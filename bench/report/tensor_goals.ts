@@ -6,8 +6,7 @@
  */
 
 import { type Figure, figureOf, peersOf } from "./figure.ts";
-import { formatNumber } from "./formats.ts";
-import { type GoalOutcome, timeGoal } from "./goals.ts";
+import { type GoalOutcome, leastGoal, timeGoal } from "./goals.ts";
 import { runBenchProgram } from "./program.ts";
 
 const AREA = "tensor";
@@ -68,7 +67,7 @@ export function tensorGoals(figures: readonly Figure[]): GoalOutcome[] {
     ...[...WORK, ...ROW_WORK].flatMap((title) => peerGoals(title, find, peers)),
     ...ROW_WORK.flatMap((title) =>
       speedups(title, find, peers, [GPU_TENSOR_POWER]).map((it) =>
-        speedup(`${title} by the fastest peer, 256 MiB`, it.speedup, LEAST_ON_GPU)
+        leastGoal(`${title} by the fastest peer, 256 MiB`, it.speedup, LEAST_ON_GPU)
       )
     ),
     ...chainGoals(find, numpy),
@@ -101,25 +100,16 @@ function peerGoals(title: string, find: Find, peers: FindPeers): GoalOutcome[] {
   const logarithms = all.map(({ speedup }) => Math.log(speedup));
   const mean = Math.exp(logarithms.reduce((sum, it) => sum + it) / all.length);
   return [
-    speedup(`${title} by the faster peer, worst at 2^${worst.power}`, worst.speedup, LEAST),
-    speedup(`${title}, mean of all sizes`, mean, LEAST_MEAN),
+    leastGoal(`${title} by the faster peer, worst at 2^${worst.power}`, worst.speedup, LEAST),
+    leastGoal(`${title}, mean of all sizes`, mean, LEAST_MEAN),
   ];
 }
 
 function chainGoals(find: Find, peers: FindPeers): GoalOutcome[] {
   const all = speedups(CHAIN, find, peers);
   return all.map((it) =>
-    speedup(`five fused operations by NumPy, 2^${it.power}`, it.speedup, LEAST_CHAIN)
+    leastGoal(`five fused operations by NumPy, 2^${it.power}`, it.speedup, LEAST_CHAIN)
   );
-}
-
-function speedup(name: string, measured: number, least: number): GoalOutcome {
-  return {
-    name,
-    goal: `at least ${formatNumber(least)} ×`,
-    measured: `${formatNumber(measured)} ×`,
-    reached: measured >= least,
-  };
 }
 
 /** Where buffers of 256 MiB were measured, which is on GPUs, a copy is the limit. */
@@ -131,7 +121,7 @@ function copyGoals(title: string, find: Find): GoalOutcome[] {
   if (ours === undefined || copy === undefined) return [];
   const share = (ours.bytes! / ours.fastest) / (copy.bytes! / copy.fastest);
   const least = title === "transpose" ? TRANSPOSE_OF_COPY : OF_COPY;
-  return [speedup(`bandwidth of ${title} by a copy's, 256 MiB`, share, least)];
+  return [leastGoal(`bandwidth of ${title} by a copy's, 256 MiB`, share, least)];
 }
 
 function ownTimeGoals(find: Find): GoalOutcome[] {

@@ -6,7 +6,7 @@
  */
 
 import type { Device } from "../../mod.ts";
-import { fromTypedArray, type Tensor } from "../../src/device/tensor.ts";
+import { fromTypedArray, type Tensor, tile } from "../../src/device/tensor.ts";
 import type { DType } from "../../src/memory/dtype.ts";
 import { SeededRandom } from "../traces/seeded_random.ts";
 
@@ -55,6 +55,21 @@ export function operandValues(
 }
 
 /**
+ * A tensor that repeats some numbers, so that these and no more are uploaded and converted.
+ *
+ * @param pattern The numbers; they are disposed.
+ * @param size Its elements.
+ */
+export function repeated<D extends DType>(pattern: Tensor<D>, size: number): Tensor<D> {
+  if (pattern.size === size) return pattern;
+  const whole = tile(pattern, [Math.ceil(size / pattern.size)]);
+  pattern.dispose();
+  const part = whole.slice([{ start: 0, stop: size }]);
+  whole.dispose();
+  return part;
+}
+
+/**
  * A random tensor of an element type. Integers are −127 to 127.
  *
  * @param index Operands of another index have other values.
@@ -67,13 +82,16 @@ export function randomOperand<D extends DType>(
   isShort: boolean,
 ): Tensor<D> {
   const size = shape.reduce((product, extent) => product * extent, 1);
-  const values = operandValues(randomValues(isShort), size, index);
+  const random = randomValues(isShort);
+  const values = operandValues(random, Math.min(size, random.length), index);
   if (dtype === "int8") {
-    for (let i = 0; i < size; i++) values[i]! *= INTEGERS;
+    for (let i = 0; i < values.length; i++) values[i]! *= INTEGERS;
   }
-  const floats = fromTypedArray(values, [...shape], { device });
-  if (dtype === "float32") return floats as Tensor as Tensor<D>;
-  const converted = floats.astype(dtype);
-  floats.dispose();
-  return converted as Tensor as Tensor<D>;
+  const floats = fromTypedArray(values, [values.length], { device });
+  const pattern = dtype === "float32" ? floats : floats.astype(dtype);
+  if (pattern !== floats) floats.dispose();
+  const numbers = repeated(pattern as Tensor, size);
+  const result = numbers.reshape([...shape]);
+  if (result !== numbers) numbers.dispose();
+  return result as Tensor as Tensor<D>;
 }

@@ -1,7 +1,8 @@
 /**
  * Runs the benchmarks of one file on request, one JSON object a line: `bench/report/area_process.ts`
- * starts it. It prints `{"ready": true}` when the file is loaded. For each line of its input, `forward`
- * or `reverse`, it runs the benchmarks in that order and prints each as it ends, then `{"end": true}`.
+ * starts it. It prints `{"ready": true}` when the file is loaded, and again for a line `prepare` of its input,
+ * when their kernels are compiled. For a line `forward` or `reverse` it runs the benchmarks in that order
+ * and prints each as it ends, then `{"end": true}`.
  *
  * Arguments: the area, such as `launch`, and a regular expression of titles and groups.
  *
@@ -11,7 +12,8 @@
 import { TextLineStream } from "deno-std/streams/text_line_stream.js";
 import { device, ON_GPU } from "./bench_device.ts";
 import { type Bench, declared, QUICK } from "./measure.ts";
-import { GPU_PLAN, HOST_PLAN, QUICK_PLAN, sampleBench } from "./sampling.ts";
+import { DeviceWork } from "../../src/tensor/kit/device_work.ts";
+import { compileAhead, GPU_PLAN, HOST_PLAN, QUICK_PLAN, sampleBench } from "./sampling.ts";
 
 const [area, filter = ""] = Deno.args;
 const plan = QUICK ? QUICK_PLAN : ON_GPU ? GPU_PLAN : HOST_PLAN;
@@ -41,6 +43,12 @@ const lines = Deno.stdin.readable.pipeThrough(new TextDecoderStream()).pipeThrou
   new TextLineStream(),
 );
 for await (const order of lines) {
+  if (order === "prepare") {
+    await compileAhead(benches, DeviceWork.of(device.context));
+    await device.done();
+    await print({ ready: true });
+    continue;
+  }
   for (const bench of order === "reverse" ? benches.toReversed() : benches) {
     await print(await run(bench));
   }

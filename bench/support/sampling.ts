@@ -23,7 +23,7 @@ export interface SamplingPlan {
   readonly warmUp: number;
   /** Milliseconds of a sample of calls on the device. */
   readonly sample: number;
-  /** Minimum number of calls in such a sample. */
+  /** Minimum number of calls in such a sample, if they fit it. */
   readonly calls: number;
   /** Whether such calls are timed by events; otherwise by the host, with the wait for them. */
   readonly events: boolean;
@@ -36,7 +36,7 @@ export const QUICK_PLAN: SamplingPlan = {
 
 /** On a GPU, where some hundred benchmarks have to pass in minutes. */
 export const GPU_PLAN: SamplingPlan = {
-  ...{ samples: 11, milliseconds: 60, most: 1000, warmUp: 15, sample: 3, calls: 10, events: true },
+  ...{ samples: 11, milliseconds: 40, most: 300, warmUp: 10, sample: 3, calls: 10, events: true },
 };
 
 /** On the host device, whose events would leave out the time of TypeScript. */
@@ -78,6 +78,22 @@ export async function warmUp(
   await work.settled();
   await run();
   requireNothingPending(title, work);
+}
+
+/**
+ * Starts the compilation of all kernels of benchmarks, which run at the same time, and waits for them.
+ * A benchmark that fails will fail again when it is measured, and then says why.
+ */
+export async function compileAhead(benches: readonly Bench[], work: PendingWork): Promise<void> {
+  for (const { clock, run } of benches) {
+    if (clock !== "device") continue;
+    try {
+      run(0);
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+    }
+  }
+  await work.settled();
 }
 
 function requireNothingPending(title: string, { isPending }: PendingWork): void {
@@ -126,15 +142,17 @@ export async function sampleBench(
   }
 }
 
-/** Calls that fill a sample of the device's clock. */
+/** Calls that fill a sample of the device's clock: one, if it takes that long. */
 async function chooseCalls(take: Sampler, plan: SamplingPlan): Promise<number> {
   if (plan.sample === 0) return plan.calls;
-  let nanoseconds = Infinity;
+  const fitting = (nanoseconds: number) => Math.ceil(plan.sample * 1e6 / Math.max(1, nanoseconds));
+  let { nanoseconds } = await take.sample(1);
+  const least = Math.min(plan.calls, fitting(nanoseconds));
+  if (least === 1) return 1;
   for (let trial = 0; trial < MIN_SAMPLES; trial++) {
-    nanoseconds = Math.min(nanoseconds, (await take.sample(plan.calls)).nanoseconds);
+    nanoseconds = Math.min(nanoseconds, (await take.sample(least)).nanoseconds);
   }
-  const calls = Math.ceil(plan.sample * 1e6 / Math.max(1, nanoseconds));
-  return Math.max(plan.calls, Math.min(MAX_CALLS, calls));
+  return Math.max(least, Math.min(MAX_CALLS, fitting(nanoseconds)));
 }
 
 /** A sample, and nanoseconds of enqueueing a call. */

@@ -4,7 +4,14 @@ import { assertEquals } from "@std/assert";
 import { analysisGoals } from "../../bench/report/analysis_goals.ts";
 import { COMPILE_TITLES } from "../../bench/report/compile_times.ts";
 import { type Figure, figureOf } from "../../bench/report/figure.ts";
-import { formatReached, type GoalOutcome } from "../../bench/report/goals.ts";
+import {
+  formatReached,
+  type GoalOutcome,
+  leastGoal,
+  ratioGoal,
+  speedGoal,
+  timeGoal,
+} from "../../bench/report/goals.ts";
 import { kernelGoals } from "../../bench/report/kernel_goals.ts";
 import { launchGoals } from "../../bench/report/launch_goals.ts";
 import { poolGoals } from "../../bench/report/pool_goals.ts";
@@ -26,6 +33,23 @@ function peer(library: string, ours: Figure, ...samples: number[]): Figure {
 function rows(goals: readonly GoalOutcome[]): string[] {
   return goals.map((goal) => [goal.name, goal.goal, goal.measured, formatReached(goal)].join("|"));
 }
+
+Deno.test("timeGoal() and its siblings never print the goal itself as missed", () => {
+  assertEquals(
+    rows([
+      timeGoal("time", 5004, 5000),
+      leastGoal("ratio", 0.9996, 1),
+      speedGoal("speed", 0.9996, 1, 1),
+      ratioGoal("ratio", 1.0804, 1.08),
+    ]),
+    [
+      "time|at most 5.000 µs|5.004 µs|missed",
+      "ratio|at least 1.000 ×|0.9996 ×|missed",
+      "speed|at least 1.000 ×|0.9996 ×|missed",
+      "ratio|at most 1.0800 ×|1.0804 ×|missed",
+    ],
+  );
+});
 
 Deno.test("kernelGoals() subtracts the fastest native call from the fastest launch", () => {
   const own = "own time over a native call that does nothing";
@@ -128,7 +152,7 @@ Deno.test("poolGoals() compares pairs with malloc, cudaMalloc and peers", () => 
     "Fast, 4 KiB|at least 4.00 ×|1.67 ×|missed",
     "Slow, 4 KiB|at least 4.00 ×|6.67 ×|reached",
     `${pair}|at most 60.0 ns|60.0 ns|reached`,
-    "cudaMalloc and cudaFree, 1 MiB|at least 20.0 ×|20.0 ×|missed",
+    "cudaMalloc and cudaFree, 1 MiB|at least 20.00 ×|19.98 ×|missed",
     `${thousand}|at most 100 ns|101 ns|missed`,
     "malloc() and free() by that||0.250 ×|",
   ]);

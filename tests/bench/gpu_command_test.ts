@@ -83,9 +83,13 @@ Deno.test("deno task gpu check --host runs every step and writes a report", asyn
 });
 
 Deno.test("deno task gpu measure --host measures an area and writes a report", async () => {
-  const { code, report, stdout, page } = await hostRun("measure", "--only", "launch");
-  const steps = { build: "skipped", device: "passed", validate: "passed", launch: "passed" };
-  assertEquals([code, outcomes(report)], [0, steps]);
+  const { code, report, stdout, page } = await hostRun("measure", "--only", "launch,nothing");
+  const before = { build: "skipped", device: "passed", validate: "passed", prepare: "passed" };
+  const steps = { ...before, launch: "passed", "launch in other libraries": "passed" };
+  // Without PyTorch for the processor, there are none.
+  const { "launch in other libraries": peers, ...others } = outcomes(report);
+  assertEquals([code, { ...others, "launch in other libraries": "passed" }], [0, steps]);
+  assert(peers === "passed" || peers === "skipped");
   const { figures, peaks, impossible, goals } = report.measure!;
   assert(figures.length >= 15);
   const unlikely = figures.filter(({ fastest, median, samples }) =>
@@ -93,6 +97,9 @@ Deno.test("deno task gpu measure --host measures an area and writes a report", a
   );
   assertEquals([unlikely, peaks, impossible, goals], [[], null, [], {}]);
   assertStringIncludes(page, "### launch: launch with four arguments");
+  // What was not asked for has no rows.
+  assertStringIncludes(page, "| launch of a module's kernel with a struct: kernel.launch() |");
+  assert(!page.includes("not run"));
   const clocks = figures.map((figure) => figure.clocks ?? []).filter((range) => range.length > 0);
   assert(clocks.length > 0);
   assertEquals([...new Set(clocks.flat())], [1980]);
@@ -113,4 +120,5 @@ Deno.test("deno task gpu explains what it cannot run", async () => {
   assertStringIncludes(await run("measure", "--host"), "without --output");
   assertStringIncludes(await run(), "the command must be check or measure");
   assertStringIncludes(await run("check", "--tea"), "Cannot read the option --tea");
+  assertStringIncludes(await run("check", "--ours"), "must be measure with --ours: it is check");
 });

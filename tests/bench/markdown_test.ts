@@ -38,7 +38,7 @@ const MEASURE: MeasureFindings = {
     },
   ]),
   impossible: ["g: tea: 10106 Top/s in float16 exceed 989 Top/s"],
-  libraries: [LIBRARY],
+  libraries: [LIBRARY, { name: "numba", version: "0.68" }],
   missing: ["CuPy: No module named 'cupy'"],
   goals: {
     "Memory pool": [{
@@ -54,6 +54,7 @@ const MEASURE: MeasureFindings = {
       limit: 56e3,
       goal: 67e3,
     },
+    { name: "g: max", ours: 67_004, peer: null, limit: 56e3, goal: 67e3 },
     { name: "g: tea", ours: null, peer: null, limit: null, goal: null },
   ],
   traces: [
@@ -106,11 +107,15 @@ Deno.test("formatGpuReport() writes facts, steps, figures, goals and other libra
     "| g: copy | 125 µs | 2.00 × |",
     "| allocate and free 4 KiB | at most 60.0 ns | 50.0 ns | reached |",
     "| g: sum | 65.0 µs | 67.0 µs CuPy | 56.0 µs | 67.0 µs | reached |",
+    "| g: max | 67.004 µs |  | 56.0 µs | 67.000 µs | missed |",
     "| g: tea | not run |  |  |  |  |",
     "| load | pytorch | 2.11 | 1024 | 512 | **different** |",
   ];
   for (const line of lines) assertStringIncludes(page, line);
   assert(!page.includes("cut off"));
+  // Libraries that have done nothing have no column, and work that none has done no row.
+  assert(!page.includes("numba"));
+  assert(!page.includes("| g: sum | 65.0 µs |\n"));
   assertTables(page);
 });
 

@@ -5,9 +5,11 @@ import { stepFigures } from "../../bench/report/compile_times.ts";
 import { compareFigures, type Figure, figureOf, overlapShare } from "../../bench/report/figure.ts";
 import {
   exactBytes,
+  formatApart,
   formatBandwidth,
   formatComparison,
   formatDuration,
+  formatNumber,
   formatRates,
 } from "../../bench/report/formats.ts";
 import { readGpuDescription } from "../../bench/report/nvidia_smi.ts";
@@ -67,6 +69,16 @@ Deno.test("formatDuration() and formatBandwidth() write three digits and a fitti
   ];
   for (const [value, text] of durations) assertEquals(formatDuration(value), text);
   assertEquals([55.6e9, 4.3e12].map(formatBandwidth), ["55.6 GB/s", "4.30 TB/s"]);
+});
+
+Deno.test("formatApart() gives two numbers the digits that tell them apart", () => {
+  const apart = (value: number, other: number) => formatApart(value, other, formatNumber);
+  assertEquals(apart(0.9996, 1), ["0.9996", "1.000"]);
+  assertEquals(apart(1, 1), ["1.00", "1.00"]);
+  assertEquals(apart(2, 1), ["2.00", "1.00"]);
+  assertEquals(formatApart(131_020, 131_000, formatDuration), ["131.02 µs", "131.00 µs"]);
+  // They differ by an error of rounding.
+  assertEquals(apart(0.1 + 0.2, 0.3), ["0.300", "0.300"]);
 });
 
 Deno.test("readGpuDescription() reads the output of nvidia-smi", () => {
