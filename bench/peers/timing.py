@@ -11,6 +11,7 @@ HEAD_START = 50_000
 MAX_HEAD_START = 50_000_000
 MAX_CALLS = 400
 MIN_SAMPLES = 3
+LONG = 500_000
 
 
 class Plan:
@@ -21,6 +22,7 @@ class Plan:
         self.milliseconds = 0 if quick else 60
         self.most = 0 if quick else 1000
         self.warm_up = 0 if quick else 15
+        self.warm_up_of_long = 0 if quick else 250
         self.sample = 0 if quick else 3
         self.min_calls = 1 if quick else 10
 
@@ -77,6 +79,8 @@ def samples_of(library, body, clock, calls, quick):
         if plan.sample > 0:
             nanoseconds = min(take.sample(plan.min_calls)[0] for _ in range(MIN_SAMPLES))
             calls = min(MAX_CALLS, int(plan.sample * 1e6 / max(1, nanoseconds)) + 1)
+            if by_events and nanoseconds >= LONG:
+                plan.warm_up = plan.warm_up_of_long
         calls = max(plan.min_calls, calls if plan.sample > 0 else 1)
     end = time.perf_counter() + plan.warm_up / 1e3
     while time.perf_counter() < end:
