@@ -12,6 +12,7 @@ MAX_HEAD_START = 50_000_000
 MAX_CALLS = 400
 MIN_SAMPLES = 3
 MUCH_SLOWER = 3
+LONG = 500_000
 
 
 class Plan:
@@ -22,6 +23,7 @@ class Plan:
         self.milliseconds = 0 if quick else 40
         self.most = 0 if quick else 300
         self.warm_up = 0 if quick else 10
+        self.warm_up_of_long = 0 if quick else 250
         self.sample = 0 if quick else 3
         self.min_calls = 1 if quick else 10
 
@@ -85,8 +87,12 @@ def samples_of(library, body, clock, calls, ours, quick):
     take.sample(1)  # compiles kernels and fills pools
     if clock == "device":
         calls = 1 if quick else fitting_calls(take, plan, by_events)
-    if not quick and take.sample(calls)[0] > MUCH_SLOWER * ours:
-        plan.samples, plan.milliseconds, plan.warm_up = MIN_SAMPLES, 0, 0
+    if not quick:
+        nanoseconds = take.sample(calls)[0]
+        if nanoseconds > MUCH_SLOWER * ours:
+            plan.samples, plan.milliseconds, plan.warm_up = MIN_SAMPLES, 0, 0
+        elif by_events and nanoseconds >= LONG:
+            plan.warm_up = plan.warm_up_of_long
     end = time.perf_counter() + plan.warm_up / 1e3
     while time.perf_counter() < end:
         take.sample(calls)

@@ -21,6 +21,11 @@ export interface SamplingPlan {
   readonly most: number;
   /** Milliseconds of warming up. */
   readonly warmUp: number;
+  /**
+   * The same of calls that take half a millisecond: until then, a GPU that exceeds its power limit has
+   * not lowered its clock, and some samples would be faster than the work is in the long run.
+   */
+  readonly warmUpOfLong: number;
   /** Milliseconds of a sample of calls on the device. */
   readonly sample: number;
   /** Minimum number of calls in such a sample, if they fit it. */
@@ -31,25 +36,20 @@ export interface SamplingPlan {
 
 /** One short sample of each. */
 export const QUICK_PLAN: SamplingPlan = {
-  ...{ samples: 1, milliseconds: 0, most: 0, warmUp: 0, sample: 0, calls: 1, events: true },
+  ...{ samples: 1, milliseconds: 0, most: 0, warmUp: 0, warmUpOfLong: 0 },
+  ...{ sample: 0, calls: 1, events: true },
 };
 
 /** On a GPU, where some hundred benchmarks have to pass in minutes. */
 export const GPU_PLAN: SamplingPlan = {
-  ...{ samples: 11, milliseconds: 40, most: 300, warmUp: 10, sample: 3, calls: 10, events: true },
+  ...{ samples: 11, milliseconds: 40, most: 300, warmUp: 10, warmUpOfLong: 250 },
+  ...{ sample: 3, calls: 10, events: true },
 };
 
 /** On the host device, whose events would leave out the time of TypeScript. */
 export const HOST_PLAN: SamplingPlan = {
-  ...{
-    samples: 11,
-    milliseconds: 400,
-    most: 3000,
-    warmUp: 100,
-    sample: 3,
-    calls: 1,
-    events: false,
-  },
+  ...{ samples: 11, milliseconds: 400, most: 3000, warmUp: 100, warmUpOfLong: 100 },
+  ...{ sample: 3, calls: 1, events: false },
 };
 
 const MAX_SAMPLES = 5000;
@@ -59,6 +59,8 @@ const MAX_CALLS = 400;
 /** Nanoseconds that the device is kept busy while a sample is enqueued. */
 const MIN_HEAD_START = 50_000;
 const MAX_HEAD_START = 50e6;
+/** Nanoseconds of a long call. */
+const LONG = 500_000;
 
 /** Tensor operations that wait for a compiler. */
 export type PendingWork = Pick<DeviceWork, "isPending" | "settled">;
@@ -115,8 +117,10 @@ export async function sampleBench(
   const take = byEvents ? new EventSampler(device, bench) : new HostSampler(device, bench);
   try {
     await warmUp(title, () => take.once(), work);
-    const calls = clock === "device" ? await chooseCalls(take, plan) : options.calls ?? 1;
-    const end = performance.now() + plan.warmUp;
+    const { calls, isLong } = clock === "device"
+      ? await chooseCalls(take, plan)
+      : { calls: options.calls ?? 1, isLong: false };
+    const end = performance.now() + (isLong ? plan.warmUpOfLong : plan.warmUp);
     while (performance.now() < end) await take.sample(calls);
     requireNothingPending(title, work);
     const samples: Sample[] = [];
@@ -142,17 +146,23 @@ export async function sampleBench(
   }
 }
 
-/** Calls that fill a sample of the device's clock: one, if it takes that long. */
-async function chooseCalls(take: Sampler, plan: SamplingPlan): Promise<number> {
-  if (plan.sample === 0) return plan.calls;
+/** Calls that fill a sample of the device's clock, one if it takes that long, and whether they are long. */
+async function chooseCalls(
+  take: Sampler,
+  plan: SamplingPlan,
+): Promise<{ readonly calls: number; readonly isLong: boolean }> {
+  if (plan.sample === 0) return { calls: plan.calls, isLong: false };
   const fitting = (nanoseconds: number) => Math.ceil(plan.sample * 1e6 / Math.max(1, nanoseconds));
   let { nanoseconds } = await take.sample(1);
   const least = Math.min(plan.calls, fitting(nanoseconds));
-  if (least === 1) return 1;
+  if (least === 1) return { calls: 1, isLong: true };
   for (let trial = 0; trial < MIN_SAMPLES; trial++) {
     nanoseconds = Math.min(nanoseconds, (await take.sample(least)).nanoseconds);
   }
-  return Math.max(least, Math.min(MAX_CALLS, fitting(nanoseconds)));
+  return {
+    calls: Math.max(least, Math.min(MAX_CALLS, fitting(nanoseconds))),
+    isLong: nanoseconds >= LONG,
+  };
 }
 
 /** A sample, and nanoseconds of enqueueing a call. */

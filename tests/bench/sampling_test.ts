@@ -109,3 +109,19 @@ Deno.test("sampleBench() takes as many calls and samples as its plan says", asyn
   assertEquals([enqueueing.clock, enqueueing.calls, enqueueing.host.length], ["host", 500, 0]);
   x.free();
 });
+
+Deno.test("sampleBench() warms up by long calls until the clock has settled", async () => {
+  let calls = 0;
+  const run = () => {
+    calls++;
+    const start = performance.now();
+    while (performance.now() < start + 0.6);
+  };
+  const plan = {
+    ...{ ...GPU_PLAN, samples: 3, milliseconds: 0, sample: 0.001, calls: 1, events: false },
+    ...{ warmUp: 0, warmUpOfLong: 6 },
+  };
+  await sampleBench(bench("device", run), device, plan);
+  // Two until its kernels are compiled, three that tell how long it takes, and the samples.
+  assert(calls > 2 + 3 + 3, `${calls} calls`);
+});

@@ -4,7 +4,13 @@
 import { assert, assertEquals } from "@std/assert";
 import type { DType } from "../../../mod.ts";
 import { matmul, type MatmulOptions, type Tensor, zeros } from "../../../src/device/tensor.ts";
-import { countBefore, countOf, machineCode, withoutMachineCode } from "./machine_code.ts";
+import {
+  countBefore,
+  countOf,
+  type Instruction,
+  machineCode,
+  withoutMachineCode,
+} from "./machine_code.ts";
 import { recordingDevice } from "./recording_device.ts";
 
 const test = (name: string, fn: () => Promise<void>) =>
@@ -54,19 +60,23 @@ for (const isTransposed of [false, true]) {
 }
 
 for (const [dtype, isTransposed] of [["float16", false], ["int8", true]] as const) {
-  test(`matmul() of large matrices of ${dtype} computes no addresses between products`, async () => {
+  test(`matmul() of large matrices of ${dtype} copies the next ones between products`, async () => {
     const sums = dtype === "int8" ? { dtype: "int32" } as const : {};
     const { loops, localMemory } = await codeOf([2048, 2048, 2048], dtype, {
       ...sums,
       isTransposed,
     });
-    const products = (loop: typeof loops[number]) => countOf(loop, /^[HI]MMA/);
-    const main = loops.find((loop) => products(loop) === 128);
+    const isProduct = ({ opcode }: Instruction) => /^[HI]MMA/.test(opcode);
+    // The loop inside of a tile, and a longer one at edges.
+    const main = loops.find((loop) => loop.filter(isProduct).length === 128);
     assert(main !== undefined, "the loop over stages has four steps of 32 products");
     assertEquals(countOf(main, /^LDSM/), 32);
-    assert(countOf(main, /^(?!HMMA|IMMA|LDSM)/) < 32, "few others of the loop");
-    // With the copies, which are behind branches.
-    assert(countOf(loops.at(-1)!, /^(?!HMMA|IMMA|LDSM)/) < 2 * 128);
+    assertEquals(countOf(main, /^LDGSTS/), 12);
+    assertEquals(countOf(main, /^BRA/), 1, "no branches but the loop's");
+    assert(countOf(main, /^(?!HMMA|IMMA|LDSM)/) < 80, "few others of the loop");
+    const places = main.flatMap((it, at) => isProduct(it) ? [at] : []);
+    const pauses = places.slice(1).map((place, at) => place - places[at]! - 1);
+    assert(Math.max(...pauses) <= 8, `${Math.max(...pauses)} instructions between two products`);
     assertEquals(localMemory, 0);
   });
 }

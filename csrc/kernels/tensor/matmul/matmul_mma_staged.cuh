@@ -90,6 +90,18 @@ struct StagedTile {
     }
     source += next_stage;
   }
+
+  // Starts to copy `Count` chunks of a whole stage, behind the first ones. Calls do so in order.
+  template <int First, int Count>
+  __device__ __forceinline__ void copy_whole(unsigned stage) {
+#pragma unroll
+    for (int i = First; i < First + Count; ++i, source += next_line) {
+      copy_chunk(stage + target + i * apart * pitch, source);
+    }
+    // Across k, the line behind a stage is the first one of the next.
+    if (!is_across && First + Count == copies) source += next_stage - copies * next_line;
+  }
+
   // Registers of 16 of the warp's rows and 32 bytes along k. Left: rows of a lane / 4 and 8 below,
   // then both for the next 16 bytes along k. Right: both along k, then those of the rows below.
   __device__ __forceinline__ void read(unsigned stage, int i, int step, unsigned (&to)[4]) const {
@@ -129,17 +141,22 @@ __device__ __forceinline__ void matmul_mma_staged(const Product<V, Left, Right>&
   const int stages = static_cast<int>((p.k + depth - 1) / depth);
   int copied = 0;
   unsigned write = memory;
+  const auto commit = [&]() {
+    commit_copies();
+    ++copied;
+    write = write == memory + (Stages - 1) * stage_size ? memory : write + stage_size;
+  };
   const auto fill = [&]() {
     if (copied < stages) {
-      const int ks = ++copied < stages ? depth : static_cast<int>(p.k - (stages - 1) * i64{depth});
+      const int ks =
+          copied + 1 < stages ? depth : static_cast<int>(p.k - (stages - 1) * i64{depth});
       a.fill(write, place.rows, ks, p.a);
       b.fill(write + TileA::size, place.columns, ks, p.b);
     }
     // An empty group where there is no such stage: groups are counted.
-    commit_copies();
-    write = write == memory + (Stages - 1) * stage_size ? memory : write + stage_size;
+    commit();
   };
-#pragma unroll
+#pragma unroll 1
   for (int s = 0; s < Stages - 1; ++s) fill();
 
   // ---- multiplications ---------------------------------------------------------------------
@@ -156,8 +173,8 @@ __device__ __forceinline__ void matmul_mma_staged(const Product<V, Left, Right>&
   asm volatile("cp.async.wait_group %0;" :: "n"(Stages - 2) : "memory");
   __syncthreads();
   if (stages > 0) load(0, 0);
-#pragma unroll 1
-  for (int stage = 0; stage < stages; ++stage) {
+  // `refill` gets the stage before this one, which no warp reads any more.
+  const auto multiply = [&](const auto& refill) {
 #pragma unroll
     for (int step = 0; step < steps; ++step) {
       if (step == steps - 1) {
@@ -168,8 +185,7 @@ __device__ __forceinline__ void matmul_mma_staged(const Product<V, Left, Right>&
       }
       // Behind the last stage these are old values, which nothing uses.
       load((step + 1) % 2, (step + 1) % steps);
-      // The stage before this one: no warp reads it any more.
-      if (step == 0) fill();
+      refill(step);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
 #pragma unroll
@@ -187,6 +203,29 @@ __device__ __forceinline__ void matmul_mma_staged(const Product<V, Left, Right>&
         }
       }
     }
+  };
+  int stage = 0;
+  // Whole stages are filled without a branch and in parts, which tensor cores do not wait for.
+  if (place.rows == rows && place.columns == columns) {
+    static_assert(TileA::copies == 4 && TileB::copies == 8, "three parts of four copies");
+    const int whole = static_cast<int>(p.k / depth);
+#pragma unroll 1
+    for (; copied < whole; ++stage) {
+      multiply([&](int step) {
+        if (step == 0) a.template copy_whole<0, 4>(write);
+        if (step == 1) b.template copy_whole<0, 4>(write + TileA::size);
+        if (step == 2) {
+          b.template copy_whole<4, 4>(write + TileA::size);
+          commit();
+        }
+      });
+    }
+  }
+#pragma unroll 1
+  for (; stage < stages; ++stage) {
+    multiply([&](int step) {
+      if (step == 0) fill();
+    });
   }
 
   // ---- results, by way of shared memory: neighbouring threads finish neighbours -------------
