@@ -119,7 +119,7 @@ Deno.test("setPrecision() and matmul() name the compute capability that a precis
       ["set the precision", "matmul"].map((action) =>
         needs[mode] === undefined
           ? `${mode} runs`
-          : `RangeError Cannot ${action} as precision ${mode} must have a device of compute ` +
+          : `RangeError Cannot call ${action}() as precision ${mode} must have a device of compute ` +
             `capability ${needs[mode]} or higher: host:0 has ${own}`
       )
     );
