@@ -160,7 +160,7 @@ Deno.test("The first of several operations with a position out of range is named
   using a = take(x, good);
   using b = scatterAdd(x, bad, ones([1], { device }));
   using c = take(b, bad);
-  await assertRejects(() => c.toArray(), RangeError, "Cannot scatterAdd");
+  await assertRejects(() => c.toArray(), RangeError, "Cannot call scatterAdd()");
   assertEquals(await a.toNested(), [2]);
 });
 

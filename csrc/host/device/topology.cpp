@@ -138,8 +138,8 @@ int set_topology(const double* values, int count) {
 }
 
 // The devices are given in the order of their buses, which is the default here. FASTEST_FIRST sorts
-// by compute capability, then by multiprocessors times clock rate. NVIDIA documents no rule, only "a
-// simple heuristic"; all devices here run on the same cores.
+// by compute capability, then by multiprocessors times clock rate: NVIDIA documents only "a simple
+// heuristic".
 void order_devices(std::vector<DeviceSpecification>& all) {
   const char* const order = std::getenv("CUDA_DEVICE_ORDER");
   if (order == nullptr || std::strcmp(order, "FASTEST_FIRST") != 0) return;
