@@ -88,6 +88,9 @@ function referenceOf(operation: string, dtype: DType): NumericReference | undefi
 
 const isBinary = (operation: string, dtype: DType) => referenceOf(operation, dtype)![0].length > 1;
 
+/** Operations of a shared kernel. NVRTC takes seconds for 40 functions of float64 in one. */
+const MAX_SHARED = 8;
+
 /** One kernel for several operations with an element type, which computes the one of a place. */
 function sharedKernel(dtype: DType): { readonly names: string[]; readonly run: Operation } {
   const names: string[] = [];
@@ -112,7 +115,9 @@ function elementwiseCases(): TensorCase[] {
       // The quotients of integers have a type of their own.
       const hasOwnKernel = isFloat || (isExact && dtype !== "bool") || operation === "divide";
       const key = `${dtype} ${rule}${rule === "float" ? operands : ""}`;
-      const group = shared.get(key) ?? sharedKernel(dtype);
+      const known = shared.get(key);
+      const isFull = known === undefined || known.names.length === MAX_SHARED;
+      const group = isFull ? sharedKernel(dtype) : known;
       const place = hasOwnKernel ? 0 : group.names.push(operation) - 1;
       shared.set(key, group);
       return {

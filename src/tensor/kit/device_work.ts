@@ -184,7 +184,9 @@ function allOf(signals: readonly AbortSignal[]): AbortSignal {
 }
 
 /** Kernels of a source. A compiler takes as long for a template as for ten simple kernels. */
-const UNIT = 16;
+const MAX_KERNELS = 16;
+/** Characters of the code of a source's kernels, beyond which they would keep others waiting. */
+const MAX_CODE = 12_000;
 
 /** Divides kernels into those that can share a source. */
 function unitsOf(kernels: readonly GeneratedKernel[]): GeneratedKernel[][] {
@@ -194,11 +196,18 @@ function unitsOf(kernels: readonly GeneratedKernel[]): GeneratedKernel[][] {
       JSON.stringify([template.name, constants, vectors, options]),
   );
   return [...groups.values()].flatMap((group) => {
-    const size = Math.ceil(group.length / Math.ceil(group.length / UNIT));
-    return Array.from(
-      { length: Math.ceil(group.length / size) },
-      (_, at) => group.slice(at * size, (at + 1) * size),
-    );
+    const units: GeneratedKernel[][] = [];
+    let code = Infinity;
+    for (const kernel of group) {
+      const { definitions = "", body } = kernel.text;
+      code += definitions.length + body.length;
+      if (code > MAX_CODE || units.at(-1)!.length === MAX_KERNELS) {
+        units.push([]);
+        code = definitions.length + body.length;
+      }
+      units.at(-1)!.push(kernel);
+    }
+    return units;
   });
 }
 
