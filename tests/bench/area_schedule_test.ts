@@ -128,6 +128,11 @@ Deno.test("AreaProcess runs benchmarks whose kernels were compiled before", asyn
   const env = { GRIDSTRIDE_DEVICE: "host", GRIDSTRIDE_BENCH: "quick" };
   await using area = new AreaProcess("tensor", { env, filter: "float32: (add|tea)$" });
   await area.prepare();
-  const { benches, failures } = await area.run("forward", 60_000);
-  assertEquals([benches.map(({ title }) => title), failures], [["add"], []]);
+  for (let pass = 0; pass < 2; pass++) {
+    const running = area.run("forward", 60_000);
+    // It comes too late, as where the time for compiling was over.
+    await area.prepare();
+    const { benches, failures } = await running;
+    assertEquals([benches.map(({ title }) => title), failures], [["add"], []]);
+  }
 });
