@@ -38,6 +38,7 @@ export class AreaProcess implements AsyncDisposable {
   readonly #process: LineProcess;
   readonly #name: string;
   #ready: Promise<unknown> | undefined;
+  #hasRun = false;
 
   /** Starts it. */
   constructor(area: string, { env = {}, filter = "" }: AreaOptions = {}) {
@@ -51,8 +52,11 @@ export class AreaProcess implements AsyncDisposable {
     return this.#ready ??= this.#process.next(LOADING_LIMIT);
   }
 
-  /** Compiles the kernels of the benchmarks. A failure is that of the next run. */
+  /**
+   * Compiles the kernels of the benchmarks, unless a run does it. A failure is that of the next run.
+   */
   async prepare(): Promise<void> {
+    if (this.#hasRun) return;
     const loaded = this.#load();
     this.#ready = (async () => {
       await loaded;
@@ -74,6 +78,7 @@ export class AreaProcess implements AsyncDisposable {
     limit: number,
     onEnd: (bench: AreaBench) => void = () => {},
   ): Promise<AreaPass> {
+    this.#hasRun = true;
     const pass: AreaPass = { benches: [], failures: [] };
     const end = performance.now() + limit;
     const next = async () => {

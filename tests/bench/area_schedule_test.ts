@@ -126,8 +126,10 @@ Deno.test("AreaSchedule goes on after an area that fails, and says what is missi
 
 Deno.test("AreaProcess runs benchmarks whose kernels were compiled before", async () => {
   const env = { GRIDSTRIDE_DEVICE: "host", GRIDSTRIDE_BENCH: "quick" };
-  await using area = new AreaProcess("tensor", { env, filter: "float32: (add|tea)$" });
+  await using area = new AreaProcess("tensor", { env, filter: "float32: (new )?add$" });
   await area.prepare();
-  const { benches, failures } = await area.run("forward", 60_000);
-  assertEquals([benches.map(({ title }) => title), failures], [["add"], []]);
+  // The second request comes too late, as where the time for compiling was over.
+  const { benches, failures } = await area.run("forward", 20_000, () => void area.prepare());
+  const titles = [...new Set(benches.map(({ title }) => title))];
+  assertEquals([titles, failures], [["add", "new add"], []]);
 });
