@@ -1,8 +1,8 @@
 /*
  * reduce_threads.cuh — reductions by CUDA threads.
  *
- * Mapping, rows: a row belongs to some lanes of a warp, to a warp or to a block. Its threads take it
- * in steps: each loads packets of 16 bytes, all of them before it uses the first, because memory is
+ * Mapping, rows: a row belongs to some lanes of a warp, to a warp or to a block. Its threads take
+ * it in steps: each loads packets of 16 bytes, all of them before it uses the first, because memory is
  * as fast as the bytes in flight allow. If the length is no multiple of a packet, a packet is one
  * element. Packets that are not aligned, or whose elements are apart, are read one element after
  * another. Lanes share short rows, because each row costs its exchanges and the end of its sums,
@@ -84,7 +84,7 @@ __device__ __forceinline__ typename R::Value merge_threads(typename R::Value val
 #define GS_HAS_CLUSTERS 1
 #endif
 
-// Tells the blocks of the cluster that this one has come here, and has stored what it stored before.
+// Tells the blocks of the cluster that this one has come here, after all that it stored.
 __device__ __forceinline__ void arrive_in_cluster() {
 #if defined(GS_HAS_CLUSTERS)
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
@@ -123,8 +123,8 @@ __device__ __forceinline__ void store_in_cluster(V* target, V value, unsigned in
 #endif
 }
 
-// Merges the values of the blocks of a cluster, in their order. A block may be one exchange ahead of
-// another, which still reads, so exchanges alternate between two places.
+// Merges the values of the blocks of a cluster, in their order. A block may be one exchange ahead
+// of another, which still reads, so exchanges alternate between two places.
 template <typename R, int Blocks>
 __device__ __forceinline__ typename R::Value merge_cluster(typename R::Value value, int turn) {
   __shared__ typename R::Value blocks[2][Blocks];

@@ -124,6 +124,7 @@ const reducing = (names: readonly ("sum" | "max" | "argmax" | "variance")[]): Ca
 /** Rows of each length that has code of its own, and an axis that is not the last. */
 const ROWS: readonly (readonly [readonly number[], number])[] = [
   [[24, 4000], -1],
+  [[2, 10_001], -1],
   [[2, 2 ** 18], -1],
   [[24, 40], 0],
 ];
