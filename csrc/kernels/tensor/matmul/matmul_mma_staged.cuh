@@ -7,7 +7,8 @@
  * registers. Dynamic shared memory has Stages tiles of 128 bytes along k of both operands. Each
  * thread advances a pointer to each operand, and reads shared memory at four addresses of each
  * operand and constants. The operands of the next multiplications are read while tensor cores
- * multiply; a stage is refilled as soon as no warp reads it. Chunks are permuted within 128 bytes
+ * multiply, and a stage is refilled as soon as no warp reads it: in tiles inside of the result by
+ * a few copies between multiplications, without conditions. Chunks are permuted within 128 bytes
  * of a line, so ldmatrix and cp.async meet no bank twice.
  * Bytes: an element of the left operand is read n / 256 times, one of the right m / 128 times.
  * Numerics: as in matmul_mma.cuh, with the same order of sums.
@@ -205,7 +206,7 @@ __device__ __forceinline__ void matmul_mma_staged(const Product<V, Left, Right>&
     }
   };
   int stage = 0;
-  // Whole stages are filled without a branch and in parts, which tensor cores do not wait for.
+  // With the conditions of edges, copies are 200 instructions for which tensor cores would wait.
   if (place.rows == rows && place.columns == columns) {
     static_assert(TileA::copies == 4 && TileB::copies == 8, "three parts of four copies");
     const int whole = static_cast<int>(p.k / depth);
