@@ -47,7 +47,7 @@ const TICKS = [0, 8, 16, 24, 31];
 export function accessPicture(access: PicturedAccess): Picture {
   const { subject, indices, elementBytes, offset, isShared, report, advice } = access;
   const panels = isShared
-    ? bankRequests(indices, elementBytes).slice(0, MAX_REQUESTS).map(bankPanel)
+    ? equalRuns(bankRequests(indices, elementBytes).slice(0, MAX_REQUESTS)).map(bankPanel)
     : sectorPanels(sectorRequests(indices, elementBytes, offset).slice(0, MAX_REQUESTS));
   const arranged = arrange(panels);
   const colors = legend(MARGIN, 86, isShared ? BANK_COLORS : SECTOR_COLORS);
@@ -64,6 +64,34 @@ export function accessPicture(access: PicturedAccess): Picture {
     colors.svg,
     panels.length === 0 ? textLine(MARGIN, TOP + 20, "no accesses") : arranged.svg,
   ]);
+}
+
+/** Requests that follow each other and look the same, which share a panel. */
+interface Run<Request> {
+  readonly request: Request;
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Divides requests into runs that differ at most in their addresses. */
+function equalRuns<Request extends object>(requests: readonly Request[]): Run<Request>[] {
+  const textOf = (request: Request) =>
+    JSON.stringify({ ...request, firstByte: 0 }, (_, it) => typeof it === "bigint" ? `${it}` : it);
+  const runs: Run<Request>[] = [];
+  requests.forEach((request, index) => {
+    const run = runs.at(-1);
+    if (run === undefined || textOf(run.request) !== textOf(request)) {
+      runs.push({ request, first: index, last: index });
+    } else {
+      runs[runs.length - 1] = { ...run, last: index };
+    }
+  });
+  return runs;
+}
+
+/** `request 2`, or `each of requests 0 to 3`. */
+function nameOf({ first, last }: Run<object>): string {
+  return first === last ? `request ${first}` : `each of requests ${first} to ${last}`;
 }
 
 function sectorFigures({ requests, sectors, idealSectors, efficiency }: AccessReport): string {
@@ -150,11 +178,14 @@ const [NEAR, FAR] = [2, 8];
 function sectorPanels(requests: readonly SectorRequest[]): Panel[] {
   const most = Math.max(0, ...requests.map(({ sectors }) => sectors.length));
   const sectorWidth = most <= 10 ? 34 : most <= 20 ? 30 : most <= 33 ? 20 : 10;
-  return requests.map((request, index) => sectorPanel(request, index, sectorWidth));
+  return equalRuns(requests).map((run) => {
+    const bytes = requests.slice(run.first, run.last + 1).map(({ firstByte }) => firstByte);
+    return sectorPanel(run, `from byte ${bytes.join(", ")}`, sectorWidth);
+  });
 }
 
-function sectorPanel(request: SectorRequest, index: number, sectorWidth: number): Panel {
-  const { sectors, used, lanes, firstByte, usedShare } = request;
+function sectorPanel(run: Run<SectorRequest>, place: string, sectorWidth: number): Panel {
+  const { sectors, used, lanes, usedShare } = run.request;
   const starts: number[] = [];
   let end = 0;
   sectors.forEach((sector, i) => {
@@ -165,7 +196,7 @@ function sectorPanel(request: SectorRequest, index: number, sectorWidth: number)
   const labels = sectors.map((byte) => `+${byte}`);
   const longest = Math.max(...labels.map((label) => textWidth(label, LABEL.fontSize)));
   const isUpright = longest > sectorWidth;
-  const title = `request ${index}: ${plural(sectors.length, "sector")}, ` +
+  const title = `${nameOf(run)}: ${plural(sectors.length, "sector")}, ` +
     `${formatPercent(usedShare)} used`;
   const size = {
     plotWidth: end * sectorWidth / SECTOR_BYTES,
@@ -177,7 +208,7 @@ function sectorPanel(request: SectorRequest, index: number, sectorWidth: number)
   const x2 = ({ sector, to }: Span) => starts[sector]! + to;
   const whole = starts.map((_, sector) => ({ sector, from: 0, to: SECTOR_BYTES }));
   const column = { x1, x2, y1: 0, y2: LANES };
-  return lanePanel(title, `from byte ${firstByte}`, size, end, [
+  return lanePanel(title, place, size, end, [
     Plot.rect(whole, { ...column, fill: COLORS.unused }),
     Plot.rect(used, { ...column, fill: COLORS.shared }),
     Plot.rect(lanes, {
@@ -202,10 +233,11 @@ const BANK_COLORS = [
   [COLORS.accent, "bank conflict: served in a later wavefront, with its number"],
 ] as const;
 
-function bankPanel({ accesses, group, wavefronts, idealWavefronts }: BankRequest, index: number) {
+function bankPanel(run: Run<BankRequest>) {
+  const { accesses, group, wavefronts, idealWavefronts } = run.request;
   const grid = { stroke: COLORS.grid, strokeOpacity: 1 };
   const borders = Array.from({ length: LANES / group + 1 }, (_, i) => i * group);
-  const title = `request ${index}: ${plural(wavefronts, "wavefront")}, ideal ${idealWavefronts}`;
+  const title = `${nameOf(run)}: ${plural(wavefronts, "wavefront")}, ideal ${idealWavefronts}`;
   const size = { plotWidth: BANKS * 12, rowHeight: 11, footer: 34 };
   return lanePanel(title, "", size, BANKS, [
     Plot.gridX(Array.from({ length: BANKS + 1 }, (_, bank) => bank), grid),

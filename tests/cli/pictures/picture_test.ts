@@ -14,9 +14,9 @@ import { TemporaryDirectory } from "../../support/temporary_file.ts";
 function access(
   stride: number,
   elementBytes: number,
-  { count = 1024, isShared = false, subject = `stride ${stride}` } = {},
+  { count = 1024, isShared = false, isQuadratic = false, subject = `stride ${stride}` } = {},
 ): Picture {
-  const indices = Array.from({ length: count }, (_, i) => i * stride);
+  const indices = Array.from({ length: count }, (_, i) => i * stride * (isQuadratic ? i : 1));
   const report = analyzeAccess(Float64Array.from(indices), { elementBytes });
   const first = indices.slice(0, 128);
   return accessPicture({
@@ -84,6 +84,8 @@ const PICTURES: readonly (readonly [string, Picture])[] = [
   ["stride 7 of bytes", access(7, 1)],
   ["a stride far apart", access(2 ** 40, 8)],
   ["elements of 12 bytes", access(1, 12)],
+  ["a growing stride", access(1, 1, { isQuadratic: true })],
+  ["banks, a growing stride", access(1, 4, { isQuadratic: true, isShared: true })],
   ["one access", access(1, 4, { count: 1 })],
   ["no access", access(1, 4, { count: 0 })],
   ["a long name", access(1, 4, { subject: LONG_NAME })],
@@ -184,6 +186,18 @@ Deno.test({
       assertEquals(errors, []);
     }, { width: 380, height: 800 });
   },
+});
+
+Deno.test("`accessPicture()` draws requests that look the same once", () => {
+  const titles = ({ svg }: Picture) => svg.match(/(?:each of )?requests? \d[^:]*(?=:)/g);
+  for (const isShared of [false, true]) {
+    assertEquals(titles(access(2, 4, { isShared })), ["each of requests 0 to 3"]);
+    assertEquals(titles(access(2, 4, { isShared, count: 32 })), ["request 0"]);
+    assertEquals(titles(access(2, 4, { isShared, count: 80 }))?.length, 2);
+  }
+  assert(access(2, 4, { count: 64 }).svg.includes("from byte 0, 256"));
+  const growing = access(1, 1, { isQuadratic: true });
+  assertEquals(titles(growing), [0, 1, 2, 3].map((index) => `request ${index}`));
 });
 
 Deno.test("`accessPicture()` replaces characters that XML does not allow", () => {
