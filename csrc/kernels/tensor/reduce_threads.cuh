@@ -2,11 +2,11 @@
  * reduce_threads.cuh — reductions by CUDA threads.
  *
  * Mapping, rows: a row belongs to some lanes of a warp, to a warp or to a block. Its threads take
- * it in steps: each loads packets of 16 bytes, all of them before it uses the first, because memory is
- * as fast as the bytes in flight allow. If the length is no multiple of a packet, a packet is one
- * element. Packets that are not aligned, or whose elements are apart, are read one element after
- * another. Lanes share short rows, because each row costs its exchanges and the end of its sums,
- * which a warp works out for several rows at once.
+ * it in steps: each loads packets of 16 bytes, all of them before it uses the first, because
+ * memory is as fast as the bytes in flight allow. If the length is no multiple of a packet, a
+ * packet is one element. Packets that are not aligned, or whose elements are apart, are read one
+ * element after another. Lanes share short rows, because each row costs its exchanges and the end
+ * of its sums, which a warp works out for several rows at once.
  * A row that fits into one step may be held in registers: it is read once, however many passes a
  * program makes. A longer one has up to 8 parts of one step. The blocks of a cluster hold a part
  * each and exchange the results of parts; without clusters, a block reads the parts one after

@@ -134,8 +134,8 @@ Deno.test(`Clusters read long rows once${withoutMachineCode}`, {
 }, async () => {
   const cases = [[[256, 10_001], LOAD, STORE, 20], [[65, 65_536], PACKET_LOAD, PACKET_STORE, 8]];
   for (const [shape, load, store, packets] of cases as [number[], RegExp, RegExp, number][]) {
-    for (const run of [softmax, layerNorm]) {
-      const { instructions, registers } = await codeOf((x) => run(x), shape);
+    for (const run of [(x: Tensor) => softmax(x), (x: Tensor) => layerNorm(x)]) {
+      const { instructions, registers } = await codeOf(run, shape);
       assertEquals(countOf(instructions, LOAD), COPIES * packets);
       assertEquals(countBefore(instructions, load, /^(FADD|FMNMX|SHFL|STG)/), COPIES * packets);
       assertEquals(countOf(instructions, store), packets);
