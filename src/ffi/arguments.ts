@@ -11,6 +11,11 @@ interface ClassOf<T> {
   readonly name: string;
 }
 
+/** The beginning of an error's message: the action is the name of a function, or words. */
+export function cannot(action: string): string {
+  return /^[a-z]\w*$/.test(action) ? `Cannot call ${action}()` : `Cannot ${action}`;
+}
+
 /** Refuses anything but an object. */
 export function requireObject(
   value: unknown,
@@ -19,7 +24,7 @@ export function requireObject(
 ): asserts value is object {
   if (typeof value === "object" && value !== null) return;
   throw new TypeError(
-    `Cannot ${action} as ${name} must be an object: it is ${describeValue(value)}`,
+    `${cannot(action)} as ${name} must be an object: it is ${describeValue(value)}`,
   );
 }
 
@@ -40,7 +45,7 @@ export function requireOptions<Options extends object>(
     if (names.includes(name)) continue;
     const allowed = names.length === 0 ? "empty" : names.join(", ");
     throw new TypeError(
-      `Cannot ${action} as ${place} must be ${allowed}: there is ${describeValue(name)}`,
+      `${cannot(action)} as ${place} must be ${allowed}: there is ${describeValue(name)}`,
     );
   }
   return options;
@@ -56,7 +61,7 @@ export function requireInstance<T>(
   if (value instanceof (Class as unknown as abstract new () => T)) return;
   const article = /^[AEIOU]/.test(Class.name) ? "an" : "a";
   throw new TypeError(
-    `Cannot ${action} as ${name} must be ${article} ${Class.name}: it is ${describeValue(value)}`,
+    `${cannot(action)} as ${name} must be ${article} ${Class.name}: it is ${describeValue(value)}`,
   );
 }
 
@@ -73,7 +78,7 @@ export function refuseOption(
   value: unknown,
 ): never {
   throw new Kind(
-    `Cannot ${action} as options.${name} must be ${allowed}: it is ${describeValue(value)}`,
+    `${cannot(action)} as options.${name} must be ${allowed}: it is ${describeValue(value)}`,
   );
 }
 
@@ -88,7 +93,7 @@ export function requireInteger(
   if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) return;
   const ErrorClass = typeof value === "number" ? RangeError : TypeError;
   throw new ErrorClass(
-    `Cannot ${action} as ${name} must be an integer in ${min}..${max}: it is ${
+    `${cannot(action)} as ${name} must be an integer in ${min}..${max}: it is ${
       describeValue(value)
     }`,
   );
@@ -105,7 +110,7 @@ export function checkInteger(
   // Adding 0 turns -0 into 0: the FFI layer refuses -0 as an integer.
   if (Number.isInteger(value) && value >= minimum && value <= maximum) return value + 0;
   throw new RangeError(
-    `Cannot ${action} as ${name} must be an integer in ${minimum}..${maximum}: it is ${
+    `${cannot(action)} as ${name} must be an integer in ${minimum}..${maximum}: it is ${
       describeValue(value)
     }`,
   );

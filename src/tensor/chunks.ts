@@ -4,7 +4,13 @@
  * @module
  */
 
-import { checkInteger, requireObject, requireOptions, trueArray } from "../ffi/arguments.ts";
+import {
+  cannot,
+  checkInteger,
+  requireObject,
+  requireOptions,
+  trueArray,
+} from "../ffi/arguments.ts";
 import { OutOfMemoryError } from "../ffi/cuda_error.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import {
@@ -46,7 +52,7 @@ function rowsOf(array: SelfDescribingArray | RowArray, name: string, place: Crea
   const dtype = description.dtype ?? (trueArray(data) && dtypeOf(data) as DType | undefined);
   if (dtype === undefined) {
     throw new TypeError(
-      `Cannot ${ACTION} as ${name} must be a typed array, or an object with one as data: it is ${
+      `${cannot(ACTION)} as ${name} must be a typed array, or an object with one as data: it is ${
         describeValue(array)
       }`,
     );
@@ -104,7 +110,7 @@ export async function inChunks<D extends DType>(
   requireOptions(options, ["device", "stream", "maxRows"], ACTION);
   if (typeof f !== "function" || !Array.isArray(arrays)) {
     throw new TypeError(
-      `Cannot ${ACTION} as f must be a function and arrays an array: they are ${
+      `${cannot(ACTION)} as f must be a function and arrays an array: they are ${
         describeValue(f)
       } and ${describeValue(arrays)}`,
     );
@@ -116,7 +122,7 @@ export async function inChunks<D extends DType>(
   const [rows] = counts;
   if (rows === undefined || counts.length > 1) {
     throw new RangeError(
-      `Cannot ${ACTION} as the arrays must have one first extent: it is ${
+      `${cannot(ACTION)} as the arrays must have one first extent: it is ${
         counts.map((count) => count ?? "missing").join(" and ") || "missing"
       }`,
     );
@@ -136,14 +142,16 @@ export async function inChunks<D extends DType>(
       width = output === undefined ? sizeOf(rowShape) : width;
       if (extent !== end - start || result.size !== extent * width) {
         throw new RangeError(
-          `Cannot ${ACTION} as f must give one row of ${width} elements for each of ` +
+          `${cannot(ACTION)} as f must give one row of ${width} elements for each of ` +
             `${end - start}: the shape is ${shapeText(result.shape)}`,
         );
       }
       dtype ??= result.dtype;
       if (result.dtype !== dtype) {
         throw new TypeError(
-          `Cannot ${ACTION} as f must give one element type for all chunks: it has given ${dtype}, ` +
+          `${
+            cannot(ACTION)
+          } as f must give one element type for all chunks: it has given ${dtype}, ` +
             `and then ${result.dtype}`,
         );
       }

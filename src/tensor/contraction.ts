@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInteger, requireOptions } from "../ffi/arguments.ts";
+import { cannot, requireInteger, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DType } from "../memory/dtype.ts";
 import { requireStored, type TensorOptions } from "./kit/checks.ts";
@@ -30,7 +30,7 @@ function contractedAxes(
   }
   if (!Array.isArray(axes) || axes.length !== 2 || !axes.every(Array.isArray)) {
     throw new TypeError(
-      `Cannot ${action} as options.axes must be a number, or the axes of x and those of y: it is ${
+      `${cannot(action)} as options.axes must be a number, or the axes of x and those of y: it is ${
         describeValue(axes)
       }`,
     );
@@ -39,7 +39,9 @@ function contractedAxes(
   const other = requireAxisOrder(axes[1]!, y.rank, action);
   if (own.length === other.length) return [own, other];
   throw new RangeError(
-    `Cannot ${action} as options.axes must have as many axes of y as of x: they are ${own.length} and ${other.length}`,
+    `${
+      cannot(action)
+    } as options.axes must have as many axes of y as of x: they are ${own.length} and ${other.length}`,
   );
 }
 
@@ -87,7 +89,7 @@ export function tensordot<D extends DType, E extends DType>(
   const differing = own.findIndex((axis, at) => left.shape[axis] !== right.shape[other[at]!]);
   if (differing >= 0) {
     throw new RangeError(
-      `Cannot ${action} as the extents of axis ${own[differing]} of x and axis ${
+      `${cannot(action)} as the extents of axis ${own[differing]} of x and axis ${
         other[differing]
       } of y must be equal: the shapes are ${shapeText(left.shape)} and ${shapeText(right.shape)}`,
     );
@@ -135,7 +137,7 @@ export function outer<D extends DType, E extends DType>(
   for (const [name, operand] of Object.entries({ x, y })) {
     const { rank } = requireStored(operand, name, action);
     if (rank === 1) continue;
-    throw new RangeError(`Cannot ${action} as ${name} must have 1 dimension: it has ${rank}`);
+    throw new RangeError(`${cannot(action)} as ${name} must have 1 dimension: it has ${rank}`);
   }
   using scope = new TensorScope();
   return scope.keep(multiply(x.expandDims(1), y.expandDims(0), options)) as
@@ -172,7 +174,7 @@ export function vecdot<D extends DType, E extends DType>(
   requireInteger(axis, "options.axis", action, -Math.min(left.rank, right.rank), -1);
   if (left.shape.at(axis) !== right.shape.at(axis)) {
     throw new RangeError(
-      `Cannot ${action} as the extents of axis ${axis} must be equal: the shapes are ${
+      `${cannot(action)} as the extents of axis ${axis} must be equal: the shapes are ${
         shapeText(left.shape)
       } and ${shapeText(right.shape)}`,
     );

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInteger, requireOptions, trueArray } from "../ffi/arguments.ts";
+import { cannot, requireInteger, requireOptions, trueArray } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { DeviceBuffer } from "../memory/device_buffer.ts";
@@ -96,7 +96,7 @@ function flatten(data: unknown, action: string) {
       return;
     }
     throw new RangeError(
-      `Cannot ${action} as nested arrays must have equal lengths: at depth ${axis} is ${
+      `${cannot(action)} as nested arrays must have equal lengths: at depth ${axis} is ${
         describeValue(value)
       }, where the shape is ${shapeText(shape)}`,
     );
@@ -112,7 +112,7 @@ function typedElements(dtype: DType, elements: readonly unknown[], action: strin
   const wrong = elements.findIndex((value) => !isNumber(value));
   if (wrong >= 0) {
     throw new TypeError(
-      `Cannot ${action} as the elements must be numbers: one is ${describeValue(elements[wrong])}`,
+      `${cannot(action)} as the elements must be numbers: one is ${describeValue(elements[wrong])}`,
     );
   }
   if (dtype === "float32") return Float32Array.from(elements as number[], Number);
@@ -187,7 +187,9 @@ export function tensor(
   const { shape, elements, dtypes: [own, other] } = flatten(data, action);
   if (other !== undefined && options.dtype === undefined) {
     throw new TypeError(
-      `Cannot ${action} as options.dtype must be given for typed arrays of several types: they are ${own} and ${other}`,
+      `${
+        cannot(action)
+      } as options.dtype must be given for typed arrays of several types: they are ${own} and ${other}`,
     );
   }
   const [first] = elements;
@@ -233,7 +235,7 @@ export function fromTypedArray<A extends SelfDescribingArray, D extends DType = 
   const dtype = (options.dtype ?? (trueArray(array) && dtypeOf(array))) as D | undefined;
   if (dtype === undefined) {
     throw new TypeError(
-      `Cannot ${action} as array must be a typed array: it is ${describeValue(array)}`,
+      `${cannot(action)} as array must be a typed array: it is ${describeValue(array)}`,
     );
   }
   const { buffer, byteOffset } = requireArrayOf(array, dtype, action, "array");
@@ -246,7 +248,7 @@ export function fromTypedArray<A extends SelfDescribingArray, D extends DType = 
 export function requireSize(length: number, shape: Shape, action: string): void {
   if (length === sizeOf(shape)) return;
   throw new RangeError(
-    `Cannot ${action} as shape must have ${length} elements: ${shapeText(shape)} has ${
+    `${cannot(action)} as shape must have ${length} elements: ${shapeText(shape)} has ${
       sizeOf(shape)
     }`,
   );
@@ -281,7 +283,7 @@ export function fromBuffer<D extends DType>(
   requireOptions(options, ["stream"], action);
   if (!(buffer instanceof DeviceBuffer) || buffer.disposed) {
     throw new TypeError(
-      `Cannot ${action} as buffer must be a live DeviceBuffer: it is ${describeValue(buffer)}`,
+      `${cannot(action)} as buffer must be a live DeviceBuffer: it is ${describeValue(buffer)}`,
     );
   }
   const extents = requireShape(shape ?? [buffer.length], action);
@@ -418,7 +420,7 @@ function progression<D extends DType>(
     const element = BigInt(stop === undefined ? Math.trunc(value) : Math.floor(value));
     if (element >= range!.lowest && element <= range!.highest) continue;
     throw new RangeError(
-      `Cannot ${action} as all elements must be in ${range!.lowest}..${
+      `${cannot(action)} as all elements must be in ${range!.lowest}..${
         range!.highest
       } for ${dtype}: one is ${element}`,
     );
@@ -490,7 +492,7 @@ export function arange<D extends DType = "float32">(
       continue;
     }
     throw new RangeError(
-      `Cannot ${action} as ${name} must be a finite number${
+      `${cannot(action)} as ${name} must be a finite number${
         name === "step" ? " other than 0" : ""
       }: ` +
         `it is ${describeValue(value)}`,
@@ -529,7 +531,7 @@ export function linspace<D extends DType = "float32">(
   requireInteger(count, "count", action, 0, Number.MAX_SAFE_INTEGER);
   if (!Number.isFinite(start) || !Number.isFinite(stop)) {
     throw new RangeError(
-      `Cannot ${action} as start and stop must be finite numbers: they are ${
+      `${cannot(action)} as start and stop must be finite numbers: they are ${
         describeValue(start)
       } and ${describeValue(stop)}`,
     );

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { cannot } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import {
   bytesPerElement,
@@ -26,7 +27,7 @@ function dtypeOf(value: unknown, name: string, action: string): DType {
   const dtype = value instanceof Tensor ? value.dtype : value;
   if (DTYPES.includes(dtype as DType)) return dtype as DType;
   throw new TypeError(
-    `Cannot ${action} as ${name} must be a tensor or one of ${DTYPES.join(", ")}: it is ${
+    `${cannot(action)} as ${name} must be a tensor or one of ${DTYPES.join(", ")}: it is ${
       describeValue(value)
     }`,
   );
@@ -185,7 +186,7 @@ export function isdtype(
     if (typeof it === "string" && Object.hasOwn(KINDS, it)) return KINDS[it as DTypeKind](dtype);
     if (DTYPES.includes(it as DType)) return it === dtype;
     throw new TypeError(
-      `Cannot ${action} as kind must be an element type, or one of ${
+      `${cannot(action)} as kind must be an element type, or one of ${
         Object.keys(KINDS).join(", ")
       }: it is ${describeValue(it)}`,
     );
@@ -232,11 +233,11 @@ export function resultType(...types: readonly Typed[]): DType {
   const action = "find the type of a result";
   const [first, ...others] = types.map((it, index) => dtypeOf(it, `types[${index}]`, action));
   if (first === undefined) {
-    throw new TypeError(`Cannot ${action} as types must have an element: it is empty`);
+    throw new TypeError(`${cannot(action)} as types must have an element: it is empty`);
   }
   const result = promote(first, ...others);
   if (result !== undefined) return result;
   throw new TypeError(
-    `Cannot ${action} as types must combine: they are ${[first, ...others].join(", ")}`,
+    `${cannot(action)} as types must combine: they are ${[first, ...others].join(", ")}`,
   );
 }

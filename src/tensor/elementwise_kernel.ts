@@ -5,7 +5,7 @@
  */
 
 import { type KernelTemplate, templates } from "./kit/expression/kernel_template.ts";
-import { requireOptions } from "../ffi/arguments.ts";
+import { cannot, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import type { KernelForm } from "../kernels/kernel_form.ts";
@@ -132,7 +132,7 @@ export function applyExpression(
     }
     if (!["number", "bigint", "boolean"].includes(typeof operand)) {
       throw new TypeError(
-        `Cannot ${action} as operand ${index + 1} must be a tensor or a number: it is ${
+        `${cannot(action)} as operand ${index + 1} must be a tensor or a number: it is ${
           describeValue(operand)
         }`,
       );

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { cannot } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { commonContext, requireTensor } from "./kit/checks.ts";
 import type { Scalar } from "./kit/kernel_call.ts";
@@ -49,7 +50,7 @@ export class Tracer {
     const traced = tracedOf(tensor);
     if (this.end !== undefined) {
       throw new TypeError(
-        `Cannot ${action} in fuse() as a reduction must be the last operation: ` +
+        `${cannot(action)} in fuse() as a reduction must be the last operation: ` +
           `${this.end.reduction.action} comes before`,
       );
     }
@@ -58,7 +59,7 @@ export class Tracer {
       return { kind: "input", index: known < 0 ? this.inputs.push(tensor) - 1 : known, dtype };
     }
     if (traced.tracer === this) return traced.node;
-    throw new TypeError(`Cannot ${action} as a tensor of another call of fuse() has ended`);
+    throw new TypeError(`${cannot(action)} as a tensor of another call of fuse() has ended`);
   }
 
   tensor(node: ExpressionNode, shape: Shape): Tensor {
@@ -149,7 +150,7 @@ export function fuse<Inputs extends readonly Tensor[], Result extends Tensor>(
   f: (...inputs: Inputs) => Result,
 ): Fused<Inputs, Result> {
   if (typeof f !== "function") {
-    throw new TypeError(`Cannot ${FUSE} as f must be a function: it is ${describeValue(f)}`);
+    throw new TypeError(`${cannot(FUSE)} as f must be a function: it is ${describeValue(f)}`);
   }
   const plans = new Map<string, Plan>();
   const planOf = (inputs: Inputs): Plan => {
@@ -184,7 +185,7 @@ function makePlan<Inputs extends readonly Tensor[]>(
   inputs: Inputs,
 ): Plan {
   if (inputs.length === 0) {
-    throw new TypeError(`Cannot ${FUSE} as f must have operands: it has none`);
+    throw new TypeError(`${cannot(FUSE)} as f must have operands: it has none`);
   }
   const tracer = new Tracer(inputs);
   const tracedInputs: readonly Tensor[] = inputs.map((_, index) => tracer.input(index));
@@ -195,7 +196,7 @@ function makePlan<Inputs extends readonly Tensor[]>(
   const isOperand = traced?.node.kind === "input" && tracer.end === undefined;
   if (traced?.tracer !== tracer || isOperand) {
     throw new TypeError(
-      `Cannot ${FUSE} as f must return the result of its operations: it has returned ${
+      `${cannot(FUSE)} as f must return the result of its operations: it has returned ${
         describeValue(result)
       }`,
     );

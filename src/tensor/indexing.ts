@@ -8,7 +8,7 @@
  */
 
 import { templates } from "./kit/expression/kernel_template.ts";
-import { requireOptions } from "../ffi/arguments.ts";
+import { cannot, requireOptions } from "../ffi/arguments.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import type { DType } from "../memory/dtype.ts";
 import { applyExpression, copyOf, dense } from "./elementwise_kernel.ts";
@@ -56,7 +56,7 @@ function requireIndices(value: unknown, action: string): Tensor {
 /** The error for a position that a kernel reported. */
 const positionError = (action: string, extent: number) => (value: bigint) =>
   new RangeError(
-    `Cannot ${action} as indices must be in ${-extent}..${extent - 1}: one is ${value}` +
+    `${cannot(action)} as indices must be in ${-extent}..${extent - 1}: one is ${value}` +
       (extent === 0 ? ", and the axis has no elements" : ""),
   );
 
@@ -200,7 +200,7 @@ export function takeAlongAxis<D extends DType>(
   const at = requireAxis(axis, whole.rank, action);
   if (positions.rank !== whole.rank) {
     throw new RangeError(
-      `Cannot ${action} as indices must have as many dimensions as x: the shapes are ${
+      `${cannot(action)} as indices must have as many dimensions as x: the shapes are ${
         shapeText(positions.shape)
       } and ${shapeText(whole.shape)}`,
     );
@@ -302,7 +302,7 @@ export function scatterAdd<D extends DType>(
   const { dtype } = whole;
   if (dtype.startsWith("float8")) {
     throw new TypeError(
-      `Cannot ${action} as x must be numbers, not 8-bit floats: it is ${dtype}. Cast it first`,
+      `${cannot(action)} as x must be numbers, not 8-bit floats: it is ${dtype}. Cast it first`,
     );
   }
   const added = requireDType(updates, "updates", [dtype], action);
@@ -311,7 +311,7 @@ export function scatterAdd<D extends DType>(
   const shape = whole.shape.toSpliced(at, 1, ...positions.shape);
   if (shapeText(added.shape) !== shapeText(shape)) {
     throw new RangeError(
-      `Cannot ${action} as updates must have the shape ${shapeText(shape)}: it has ${
+      `${cannot(action)} as updates must have the shape ${shapeText(shape)}: it has ${
         shapeText(added.shape)
       }`,
     );

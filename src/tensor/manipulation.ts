@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInteger, requireOptions } from "../ffi/arguments.ts";
+import { cannot, requireInteger, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DType, ElementOf } from "../memory/dtype.ts";
 import { applyExpression, copyOf } from "./elementwise_kernel.ts";
@@ -80,7 +80,7 @@ function requireEqualShapes(list: readonly Tensor[], action: string, except?: nu
   if (other === undefined) return;
   const where = except === undefined ? "" : ` but for axis ${except}`;
   throw new RangeError(
-    `Cannot ${action} as the shapes must be equal${where}: they are ${
+    `${cannot(action)} as the shapes must be equal${where}: they are ${
       shapeText(first!.shape)
     } and ${shapeText(other.shape)}`,
   );
@@ -275,7 +275,7 @@ export function roll<D extends DType>(
   const shifts: readonly number[] = Array.isArray(shift) ? shift : (axes ?? [0]).map(() => shift);
   if (shifts.length !== (axes?.length ?? 1) || !shifts.every(Number.isSafeInteger)) {
     throw new RangeError(
-      `Cannot ${action} as shift must be an integer, or one for each axis: it is ${
+      `${cannot(action)} as shift must be an integer, or one for each axis: it is ${
         describeValue(shift)
       }`,
     );
@@ -337,7 +337,9 @@ export function repeat<D extends DType>(
   const extent = whole.shape[at]!;
   if (repeats.length !== extent) {
     throw new RangeError(
-      `Cannot ${action} as repeats must have a number for each of ${extent} positions: it has ${repeats.length}`,
+      `${
+        cannot(action)
+      } as repeats must have a number for each of ${extent} positions: it has ${repeats.length}`,
     );
   }
   let total = 0;
@@ -473,11 +475,11 @@ function triangle(
   const { k = 0, ...options } = requireOptions(all, ["k", "stream"], action);
   const { shape, dtype, rank } = requireStored(x, "x", action);
   if (rank < 2) {
-    throw new RangeError(`Cannot ${action} as x must have at least 2 dimensions: it has ${rank}`);
+    throw new RangeError(`${cannot(action)} as x must have at least 2 dimensions: it has ${rank}`);
   }
   if (!Number.isSafeInteger(k)) {
     throw new TypeError(
-      `Cannot ${action} as options.k must be an integer: it is ${describeValue(k)}`,
+      `${cannot(action)} as options.k must be an integer: it is ${describeValue(k)}`,
     );
   }
   const place = { ...options, device: x, dtype: "int64" } as const;

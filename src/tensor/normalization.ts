@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireOptions } from "../ffi/arguments.ts";
+import { cannot, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DType } from "../memory/dtype.ts";
 import { requireDType, type TensorOptions } from "./kit/checks.ts";
@@ -85,7 +85,7 @@ export type Normalized<D extends DType, Options> = Options extends
 function requireEpsilon(epsilon: unknown = 1e-5, action: string): number {
   if (typeof epsilon === "number" && epsilon >= 0 && Number.isFinite(epsilon)) return epsilon;
   throw new RangeError(
-    `Cannot ${action} as options.epsilon must be a finite number of at least 0: it is ${
+    `${cannot(action)} as options.epsilon must be a finite number of at least 0: it is ${
       describeValue(epsilon)
     }`,
   );
@@ -96,7 +96,7 @@ function requireRows(x: Tensor, action: string): number {
   requireFloats(x, "x", action);
   if (x.rank > 0) return x.shape.at(-1)!;
   throw new RangeError(
-    `Cannot ${action} as x must have at least 1 dimension: its shape is ${shapeText(x.shape)}`,
+    `${cannot(action)} as x must have at least 1 dimension: its shape is ${shapeText(x.shape)}`,
   );
 }
 
@@ -139,7 +139,7 @@ function normalise<D extends DType>(
   const shift = add(bias, "options.bias", [columns]);
   if (quantize !== undefined && !Object.hasOwn(LIMITS, quantize)) {
     throw new TypeError(
-      `Cannot ${action} as options.quantize must be ${Object.keys(LIMITS).join(" or ")}: it is ${
+      `${cannot(action)} as options.quantize must be ${Object.keys(LIMITS).join(" or ")}: it is ${
         describeValue(quantize)
       }`,
     );

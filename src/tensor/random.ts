@@ -6,7 +6,7 @@
 
 import { templates } from "./kit/expression/kernel_template.ts";
 import type { Scalar } from "./kit/kernel_call.ts";
-import { refuseOption, requireInteger, requireOptions } from "../ffi/arguments.ts";
+import { cannot, refuseOption, requireInteger, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { type DType, integerRange, typedArrayOver } from "../memory/dtype.ts";
 import { elementBits, type NarrowFloatDType, narrowFloatValue } from "../memory/element_bits.ts";
@@ -52,7 +52,7 @@ function requireSeed(seed: unknown, action: string): bigint {
   const value = isInteger ? BigInt(seed as number | bigint) : -1n;
   if (value >= 0n && value < 2n ** 64n) return value;
   throw new RangeError(
-    `Cannot ${action} as seed must be an integer in 0..2^64-1, beyond 2^53 as a bigint: it is ${
+    `${cannot(action)} as seed must be an integer in 0..2^64-1, beyond 2^53 as a bigint: it is ${
       describeValue(seed)
     }`,
   );
@@ -296,13 +296,13 @@ export function randint<D extends DType = "int64">(
     const highest = (range!.highest < 2n ** 63n ? range!.highest : 2n ** 63n - 1n) + BigInt(at);
     if (value >= lowest && value <= highest) return value;
     throw new RangeError(
-      `Cannot ${action} as ${at === 0 ? "low" : "high"} must be an integer in ${lowest}..` +
+      `${cannot(action)} as ${at === 0 ? "low" : "high"} must be an integer in ${lowest}..` +
         `${highest} for ${dtype}, beyond 2^53 as a bigint: it is ${describeValue(limit)}`,
     );
   }) as [bigint, bigint];
   if (end <= first) {
     throw new RangeError(
-      `Cannot ${action} as high must be above low, which is ${low}: it is ${high}`,
+      `${cannot(action)} as high must be above low, which is ${low}: it is ${high}`,
     );
   }
   return integers(action, shape, first, BigInt.asUintN(64, end - first), {
@@ -388,7 +388,9 @@ function cumulated(weights: unknown, count: number, action: string): [Float64Arr
   const sums = Float64Array.from(isList ? weights : [], (it) => total += it >= 0 ? it : NaN);
   if (isList && total > 0 && total < Infinity) return [sums, total];
   throw new RangeError(
-    `Cannot ${action} as options.probabilities must be ${count} numbers of at least 0 with a sum ` +
+    `${
+      cannot(action)
+    } as options.probabilities must be ${count} numbers of at least 0 with a sum ` +
       `above 0: it is ${describeValue(weights)}`,
   );
 }
@@ -436,13 +438,13 @@ export function choice(
   const size = sizeOf(requireShape(shape, action));
   if (size > 0 && (replace ? count === 0 : size > count)) {
     throw new RangeError(
-      `Cannot ${action} as shape must have at most ${count} elements` +
+      `${cannot(action)} as shape must have at most ${count} elements` +
         `${count > 0 ? " without options.replace" : ""}: it has ${size}`,
     );
   }
   if (probabilities !== undefined && !replace) {
     throw new TypeError(
-      `Cannot ${action} as options.replace must be true with options.probabilities: it is false`,
+      `${cannot(action)} as options.replace must be true with options.probabilities: it is false`,
     );
   }
   const place = all.stream === undefined ? {} : { stream: all.stream };
@@ -499,7 +501,7 @@ export function dropout<D extends DType>(
   const { seed, ...place } = requireOptions(options, ["seed", "stream"], action);
   const whole = requireDType(x, "x", DTYPES_OF_RANDOM, action);
   if (typeof p !== "number" || !(p >= 0 && p <= 1)) {
-    throw new RangeError(`Cannot ${action} as p must be in 0..1: it is ${describeValue(p)}`);
+    throw new RangeError(`${cannot(action)} as p must be in 0..1: it is ${describeValue(p)}`);
   }
   const type = whole.dtype === "float64" ? "float64" : "float32";
   using scope = new TensorScope();

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { requireInteger, requireOptions } from "../ffi/arguments.ts";
+import { cannot, requireInteger, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DType } from "../memory/dtype.ts";
 import { requireStored, requireTensors } from "./kit/checks.ts";
@@ -210,7 +210,9 @@ export function moveaxis<D extends DType>(
   const to = requireAxisOrder(destination, whole.rank, action);
   if (from.length !== to.length) {
     throw new RangeError(
-      `Cannot ${action} as destination must have a place for each of ${from.length} axes: it has ${to.length}`,
+      `${
+        cannot(action)
+      } as destination must have a place for each of ${from.length} axes: it has ${to.length}`,
     );
   }
   const order = [...whole.shape.keys()].filter((axis) => !from.includes(axis));
@@ -274,7 +276,7 @@ export function tile<D extends DType>(x: Tensor<D>, repetitions: readonly number
   const whole = requireStored(x, "x", action);
   if (!Array.isArray(repetitions)) {
     throw new TypeError(
-      `Cannot ${action} as repetitions must be an array: it is ${describeValue(repetitions)}`,
+      `${cannot(action)} as repetitions must be an array: it is ${describeValue(repetitions)}`,
     );
   }
   repetitions.forEach((count, index) => requireInteger(count, `repetitions[${index}]`, action));
@@ -336,14 +338,16 @@ export function meshgrid(axes: readonly Tensor[], options: MeshgridOptions = {})
   const { indexing = "xy" } = requireOptions(options, ["indexing"], action);
   if (indexing !== "xy" && indexing !== "ij") {
     throw new TypeError(
-      `Cannot ${action} as options.indexing must be "xy" or "ij": it is ${describeValue(indexing)}`,
+      `${cannot(action)} as options.indexing must be "xy" or "ij": it is ${
+        describeValue(indexing)
+      }`,
     );
   }
   const list = requireTensors(axes, "axes", action);
   const wrong = list.findIndex(({ rank }) => rank !== 1);
   if (wrong >= 0) {
     throw new RangeError(
-      `Cannot ${action} as axes must have 1 dimension: axes[${wrong}] has ${list[wrong]!.rank}`,
+      `${cannot(action)} as axes must have 1 dimension: axes[${wrong}] has ${list[wrong]!.rank}`,
     );
   }
   using scope = new TensorScope();

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireObject, requireOptions } from "../ffi/arguments.ts";
+import { cannot, requireObject, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { type DType, isDType, isFloatDType } from "../memory/dtype.ts";
 import { requireTensor, type TensorOptions } from "./kit/checks.ts";
@@ -111,7 +111,7 @@ function requireElements(
   const empty = axes.find((axis) => shape[axis] === 0);
   if (identity || empty === undefined) return;
   throw new RangeError(
-    `Cannot ${action} as the reduced axes must have elements: the extent of axis ${empty} is 0`,
+    `${cannot(action)} as the reduced axes must have elements: the extent of axis ${empty} is 0`,
   );
 }
 
@@ -130,7 +130,7 @@ const NUMERIC = "numbers, not 8-bit floats";
 /** Refuses element types without arithmetic. */
 export function requireNumbers(x: Tensor, action: string): void {
   if (!requireTensor(x, "x", action).dtype.startsWith("float8")) return;
-  throw new TypeError(`Cannot ${action} as x must be ${NUMERIC}: it is ${x.dtype}. Cast it first`);
+  throw new TypeError(`${cannot(action)} as x must be ${NUMERIC}: it is ${x.dtype}. Cast it first`);
 }
 
 /** The reduction that adds up, or multiplies. */
@@ -179,7 +179,9 @@ export interface SumOptions<R extends DType> extends ReduceOptions {
 export function requireSumType(dtype: unknown, action: string): asserts dtype is DType {
   if (isDType(dtype) && dtype !== "bool" && !dtype.startsWith("float8")) return;
   throw new TypeError(
-    `Cannot ${action} as options.dtype must be a type of ${NUMERIC}: it is ${describeValue(dtype)}`,
+    `${cannot(action)} as options.dtype must be a type of ${NUMERIC}: it is ${
+      describeValue(dtype)
+    }`,
   );
 }
 
@@ -311,7 +313,7 @@ function spread<D extends DType>(
   requireObject(wanted, "options", action);
   const { correction = 0, ...options } = wanted;
   if (!Number.isSafeInteger(correction)) {
-    throw new TypeError(`Cannot ${action} as correction must be an integer: it is ${correction}`);
+    throw new TypeError(`${cannot(action)} as correction must be an integer: it is ${correction}`);
   }
   const dtype = meanResult(x.dtype);
   const type = accumulated(dtype);

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { cannot } from "../ffi/arguments.ts";
 import { kernelFormOf } from "../kernels/kernel_form.ts";
 import { commonContext, requireDType, requireTensor, type TensorOptions } from "./kit/checks.ts";
 import { newTensor } from "./kit/kernel_call.ts";
@@ -50,7 +51,7 @@ export function requireShapeOf(x: Tensor, name: string, shape: Shape, action: st
   requireTensor(x, name, action);
   if (x.rank === shape.length && shape.every((extent, axis) => extent === x.shape[axis])) return;
   throw new RangeError(
-    `Cannot ${action} as ${name} must have the shape ${shapeText(shape)}: it has ${
+    `${cannot(action)} as ${name} must have the shape ${shapeText(shape)}: it has ${
       shapeText(x.shape)
     }`,
   );
@@ -186,7 +187,7 @@ export function runAlong(
   if (sizeOf(shape) === 0) {
     if (results.length > 0 && shape[axis] === 0 && sizeOf(outer) > 0) {
       throw new RangeError(
-        `Cannot ${action} as rows must have elements: the extent of axis ${axis} is 0`,
+        `${cannot(action)} as rows must have elements: the extent of axis ${axis} is 0`,
       );
     }
     return scope.keep([

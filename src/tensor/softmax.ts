@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireOptions } from "../ffi/arguments.ts";
+import { cannot, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DType } from "../memory/dtype.ts";
 import { copyOf } from "./elementwise_kernel.ts";
@@ -240,7 +240,7 @@ function classified(
   const classes = logits.shape.at(-1);
   if (classes === undefined || classes === 0) {
     throw new RangeError(
-      `Cannot ${action} as logits must have classes along the last axis: the shape is ${
+      `${cannot(action)} as logits must have classes along the last axis: the shape is ${
         shapeText(logits.shape)
       }`,
     );
@@ -248,7 +248,7 @@ function classified(
   requireShapeOf(labels, "labels", logits.shape.slice(0, -1), action);
   if (!REDUCTIONS.includes(reduction)) {
     throw new TypeError(
-      `Cannot ${action} as options.reduction must be ${REDUCTIONS.join(", ")}: it is ${
+      `${cannot(action)} as options.reduction must be ${REDUCTIONS.join(", ")}: it is ${
         describeValue(reduction)
       }`,
     );
@@ -263,7 +263,7 @@ function classified(
     },
     error: (label) =>
       new RangeError(
-        `Cannot ${action} as labels must be class numbers in 0..${classes - 1}: one is ${label}`,
+        `${cannot(action)} as labels must be class numbers in 0..${classes - 1}: one is ${label}`,
       ),
   };
   return { reduction, pick, column: labels.expandDims(-1) };

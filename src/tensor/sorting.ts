@@ -5,7 +5,7 @@
  */
 
 import { templates } from "./kit/expression/kernel_template.ts";
-import { requireInteger, requireOptions } from "../ffi/arguments.ts";
+import { cannot, requireInteger, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { bytesPerElement, cTypeOf, type DType, isFloatDType } from "../memory/dtype.ts";
@@ -45,7 +45,7 @@ export function requireOrdered(value: unknown, name: string, action: string): Te
   const tensor = requireStored(value, name, action);
   if (!tensor.dtype.startsWith("float8")) return tensor;
   throw new TypeError(
-    `Cannot ${action} as ${name} must be numbers, not 8-bit floats: it is ${tensor.dtype}. ` +
+    `${cannot(action)} as ${name} must be numbers, not 8-bit floats: it is ${tensor.dtype}. ` +
       "Cast it first",
   );
 }
@@ -138,7 +138,7 @@ function sorted(action: string, x: Tensor, isIndexed: boolean, options: SortOpti
   const at = requireAxis(axis, whole.rank, action);
   if (typeof descending !== "boolean") {
     throw new TypeError(
-      `Cannot ${action} as options.descending must be true or false: it is ${
+      `${cannot(action)} as options.descending must be true or false: it is ${
         describeValue(descending)
       }`,
     );
@@ -264,12 +264,12 @@ export function searchsorted(
   const both = [requireOrdered(x1, "x1", action), requireOrdered(x2, "x2", action)];
   if (x1.rank !== 1) {
     throw new RangeError(
-      `Cannot ${action} as x1 must have 1 dimension: its shape is ${shapeText(x1.shape)}`,
+      `${cannot(action)} as x1 must have 1 dimension: its shape is ${shapeText(x1.shape)}`,
     );
   }
   if (side !== "left" && side !== "right") {
     throw new TypeError(
-      `Cannot ${action} as options.side must be left or right: it is ${describeValue(side)}`,
+      `${cannot(action)} as options.side must be left or right: it is ${describeValue(side)}`,
     );
   }
   const context = commonContext(action, both);
@@ -421,7 +421,9 @@ function cumulative<R extends DType>(
   const whole = requireOrdered(x, "x", action);
   if (axis === undefined && whole.rank !== 1) {
     throw new TypeError(
-      `Cannot ${action} as options.axis must be given unless x has 1 dimension: it has ${whole.rank}`,
+      `${
+        cannot(action)
+      } as options.axis must be given unless x has 1 dimension: it has ${whole.rank}`,
     );
   }
   const at = requireAxis(axis === undefined ? 0 : axis, whole.rank, action);

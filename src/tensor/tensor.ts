@@ -5,7 +5,7 @@
  */
 
 import { describeValue } from "../ffi/describe_value.ts";
-import { requireOptions } from "../ffi/arguments.ts";
+import { cannot, requireOptions } from "../ffi/arguments.ts";
 import { displayAs } from "../ffi/display.ts";
 import { type DeviceContext, labelOf } from "../hardware/device_context.ts";
 import type { DeviceBuffer } from "../memory/device_buffer.ts";
@@ -228,7 +228,7 @@ export class Tensor<D extends DType = DType> extends TensorMethods<D> implements
   requireUsable(action: string, name = "the tensor"): void {
     if (!this.disposed) return;
     const place = this.#disposedAt === undefined ? "" : `, ${this.#disposedAt}`;
-    throw new TypeError(`Cannot ${action} as ${name} must not be disposed: it is${place}`);
+    throw new TypeError(`${cannot(action)} as ${name} must not be disposed: it is${place}`);
   }
 
   /**
@@ -322,7 +322,7 @@ export class Tensor<D extends DType = DType> extends TensorMethods<D> implements
     this.requireUsable(action);
     if (!Array.isArray(index) || index.length > this.rank) {
       throw new RangeError(
-        `Cannot ${action} as index must be an array of at most ${this.rank} entries: it is ${
+        `${cannot(action)} as index must be an array of at most ${this.rank} entries: it is ${
           describeValue(index)
         }`,
       );
@@ -330,7 +330,7 @@ export class Tensor<D extends DType = DType> extends TensorMethods<D> implements
     const mask = index.findIndex((entry: unknown) => entry instanceof Tensor);
     if (mask >= 0) {
       throw new TypeError(
-        `Cannot ${action} as index[${mask}] must be a position or a range: it is a Tensor. ` +
+        `${cannot(action)} as index[${mask}] must be a position or a range: it is a Tensor. ` +
           "Call await x.select(index) for the elements of a mask, x.set(index, value) to write " +
           "them, or take() for positions",
       );
@@ -409,7 +409,7 @@ export class Tensor<D extends DType = DType> extends TensorMethods<D> implements
     const isWhole = Array.isArray(axes) && axes.length === this.rank;
     if (!isWhole || requireAxes(axes, this.rank, action).length !== this.rank) {
       throw new RangeError(
-        `Cannot ${action} as axes must name each of the ${this.rank} axes once: it is ${
+        `${cannot(action)} as axes must name each of the ${this.rank} axes once: it is ${
           describeValue(axes)
         }`,
       );
@@ -465,7 +465,7 @@ export class Tensor<D extends DType = DType> extends TensorMethods<D> implements
     const wide = axis === undefined ? undefined : named.find((it) => this.shape[it] !== 1);
     if (wide !== undefined) {
       throw new RangeError(
-        `Cannot ${action} as the extent of axis ${wide} must be 1: it is ${this.shape[wide]}`,
+        `${cannot(action)} as the extent of axis ${wide} must be 1: it is ${this.shape[wide]}`,
       );
     }
     const isKept = (_: number, axis: number) => !(named.includes(axis) && this.shape[axis] === 1);
@@ -489,7 +489,7 @@ export class Tensor<D extends DType = DType> extends TensorMethods<D> implements
     const common = broadcastShapes(action, target, this.shape);
     if (common.length !== target.length || common.some((extent, axis) => extent !== target[axis])) {
       throw new RangeError(
-        `Cannot ${action} as shape must contain ${shapeText(this.shape)}: it is ${
+        `${cannot(action)} as shape must contain ${shapeText(this.shape)}: it is ${
           shapeText(target)
         }`,
       );

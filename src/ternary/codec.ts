@@ -4,6 +4,7 @@
  * @module
  */
 
+import { cannot } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { shapeText, sizeOf } from "../tensor/kit/layout.ts";
 import type { Layout, Section } from "./layouts.ts";
@@ -132,7 +133,7 @@ export const scaleError = (
   allowed = "positive and finite, or 0 where all weights are 0",
 ) =>
   new RangeError(
-    `Cannot ${action} as scales must be ${allowed}: scale ${index} is ${
+    `${cannot(action)} as scales must be ${allowed}: scale ${index} is ${
       value === undefined ? "not" : describeValue(value)
     }`,
   );
@@ -143,7 +144,7 @@ export const HALF_SCALES = { least: 2 ** -25, most: 65_520, allowed: "below 6552
 /** The error for an element. */
 export const elementError = (action: string, index: number | bigint, rounding: string) =>
   new RangeError(
-    `Cannot ${action} as values must be ${
+    `${cannot(action)} as values must be ${
       rounding === "exact"
         ? "0, the scale or its negative. Call quantizeWeights() for others"
         : "finite numbers"
@@ -153,7 +154,7 @@ export const elementError = (action: string, index: number | bigint, rounding: s
 /** The error for a byte. */
 export const byteError = (action: string, format: string, index: number | bigint) =>
   new RangeError(
-    `Cannot ${action} as bytes must be ${format}, which has no code for a weight in byte ${index}`,
+    `${cannot(action)} as bytes must be ${format}, which has no code for a weight in byte ${index}`,
   );
 
 /** The digit of an element; 3 if it is none. As `digit_of()` in `ternary.cuh`. */
@@ -283,7 +284,9 @@ export function decodeBytes(
 export function requireBytes(length: number, layout: Layout, action: string): void {
   if (length === layout.bytes) return;
   throw new RangeError(
-    `Cannot ${action} as bytes must have ${layout.bytes} bytes of ${layout.format} for the shape ` +
+    `${
+      cannot(action)
+    } as bytes must have ${layout.bytes} bytes of ${layout.format} for the shape ` +
       `${shapeText(layout.shape)}: it has ${length}`,
   );
 }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInstance, requireOptions } from "../ffi/arguments.ts";
+import { cannot, requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { requireDType } from "../tensor/kit/checks.ts";
 import { shapeText, sizeOf } from "../tensor/kit/layout.ts";
@@ -49,12 +49,14 @@ function requireFormatOptions(
   if (scale === undefined) return undefined;
   if (isFixed) {
     throw new TypeError(
-      `Cannot ${action} as ${layout.format} has its scales in the data: options.scale must not be given`,
+      `${
+        cannot(action)
+      } as ${layout.format} has its scales in the data: options.scale must not be given`,
     );
   }
   if (typeof scale !== "number" && !(scale instanceof Float32Array)) {
     throw new TypeError(
-      `Cannot ${action} as options.scale must be a number or a Float32Array: it is ${
+      `${cannot(action)} as options.scale must be a number or a Float32Array: it is ${
         describeValue(scale)
       }`,
     );
@@ -62,7 +64,7 @@ function requireFormatOptions(
   const scales = typeof scale === "number" ? Float32Array.of(scale) : scale;
   if (scales.length !== 1 && scales.length !== layout.scales) {
     throw new RangeError(
-      `Cannot ${action} as options.scale must have ${
+      `${cannot(action)} as options.scale must have ${
         layout.scales === 1 ? "1 scale" : `1 or ${layout.scales} scales`
       }: it has ${scales.length}`,
     );
@@ -82,7 +84,7 @@ const streamOf = ({ stream }: TensorOptions) => stream === undefined ? {} : { st
 function requireLength(length: number, { shape }: Layout, action: string): void {
   if (length === sizeOf(shape)) return;
   throw new RangeError(
-    `Cannot ${action} as values must have ${sizeOf(shape)} elements of the shape ${
+    `${cannot(action)} as values must have ${sizeOf(shape)} elements of the shape ${
       shapeText(shape)
     }: it has ${length}`,
   );

@@ -11,7 +11,7 @@
  * @module
  */
 
-import { requireObject } from "../ffi/arguments.ts";
+import { cannot, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { Shape } from "../tensor/mod.ts";
 import { requireShape, shapeText, sizeOf } from "../tensor/kit/layout.ts";
@@ -363,11 +363,11 @@ function checkFormatOptions(format: TernaryFormat, options: FormatOptions, actio
     const [formats, values] = OPTIONS[name] ?? [];
     if (value === undefined || formats === undefined) continue;
     if (!formats.test(format)) {
-      throw new TypeError(`Cannot ${action} as ${format} has no options.${name}`);
+      throw new TypeError(`${cannot(action)} as ${format} has no options.${name}`);
     }
     if (values === undefined || values.includes(value)) continue;
     throw new TypeError(
-      `Cannot ${action} as options.${name} must be ${values.join(" or ")}: it is ${
+      `${cannot(action)} as options.${name} must be ${values.join(" or ")}: it is ${
         describeValue(value)
       }`,
     );
@@ -383,7 +383,7 @@ export function layoutOf(
 ): Layout {
   if (!TERNARY_FORMATS.includes(format)) {
     throw new TypeError(
-      `Cannot ${action} as format must be one of ${TERNARY_FORMATS.join(", ")}: it is ${
+      `${cannot(action)} as format must be one of ${TERNARY_FORMATS.join(", ")}: it is ${
         describeValue(format)
       }`,
     );
@@ -391,7 +391,7 @@ export function layoutOf(
   checkFormatOptions(format, options, action);
   const extents = requireShape(shape, action);
   if (extents.length === 0) {
-    throw new RangeError(`Cannot ${action} as shape must have dimensions: it has none`);
+    throw new RangeError(`${cannot(action)} as shape must have dimensions: it has none`);
   }
   const columns = extents.at(-1)!;
   const rows = sizeOf(extents.slice(0, -1));
@@ -403,9 +403,9 @@ export function layoutOf(
     const multiple = multiples[index]!;
     if (count % multiple === 0) return;
     throw new RangeError(
-      `Cannot ${action} as ${layout ?? format} needs a multiple of ${multiple} ${name}: the shape ${
-        shapeText(extents)
-      } has ${count}`,
+      `${cannot(action)} as ${
+        layout ?? format
+      } needs a multiple of ${multiple} ${name}: the shape ${shapeText(extents)} has ${count}`,
     );
   });
   const plan = describe(rows, columns, options, action);
@@ -440,14 +440,16 @@ export function formatOfGguf(type: number, architecture?: string): TernaryFormat
   const format = known[type];
   if (format === undefined || !Object.hasOwn(known, type)) {
     throw new RangeError(
-      `Cannot ${action} as type must be one of ${Object.keys(known).join(", ")}: it is ${
+      `${cannot(action)} as type must be one of ${Object.keys(known).join(", ")}: it is ${
         describeValue(type)
       }`,
     );
   }
   if (type === 39 && !/^bitnet/.test(String(architecture))) {
     throw new RangeError(
-      `Cannot ${action} as type 39 is tl2 in files of bitnet.cpp and MXFP4 in others: architecture ` +
+      `${
+        cannot(action)
+      } as type 39 is tl2 in files of bitnet.cpp and MXFP4 in others: architecture ` +
         `must begin with bitnet for tl2, and is ${describeValue(architecture)}`,
     );
   }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireOptions } from "../ffi/arguments.ts";
+import { cannot, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { concat, type Tensor, type TensorOptions } from "../tensor/mod.ts";
 import { castNode, type ExpressionNode } from "../tensor/kit/expression/node.ts";
@@ -36,7 +36,9 @@ export function requireSegments(
     segments.reduce((sum, count) => sum + count, 0) === rows;
   if (isRight) return [...segments];
   throw new RangeError(
-    `Cannot ${action} as options.segments must be positive numbers of rows that add up to ${rows}: ` +
+    `${
+      cannot(action)
+    } as options.segments must be positive numbers of rows that add up to ${rows}: ` +
       `it is ${Array.isArray(segments) ? `[${segments}]` : describeValue(segments)}`,
   );
 }
@@ -82,7 +84,7 @@ export function quantizeWeights(
   const weights = requireFloats(w, "w", action);
   if (weights.rank !== 2 || weights.size === 0) {
     throw new RangeError(
-      `Cannot ${action} as w must be a matrix with elements: its shape is ${
+      `${cannot(action)} as w must be a matrix with elements: its shape is ${
         shapeText(weights.shape)
       }`,
     );
@@ -161,7 +163,7 @@ export function quantizeActivations(
   requireOptions(options, ["stream"], action);
   const rows = requireFloats(x, "x", action);
   if (rows.rank === 0) {
-    throw new RangeError(`Cannot ${action} as x must have dimensions: it has none`);
+    throw new RangeError(`${cannot(action)} as x must have dimensions: it has none`);
   }
   const nodes = new RowNodes(rowType(rows));
   const input = nodes.input(0, rows);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { refuseOption, requireInstance, requireOptions } from "../ffi/arguments.ts";
+import { cannot, refuseOption, requireInstance, requireOptions } from "../ffi/arguments.ts";
 import type { VectorSet } from "../ffi/build/vector_sets.ts";
 import { isCapturing } from "../stream/running_captures.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
@@ -122,7 +122,7 @@ function chooseVariant(work: DeviceWork, shape: ProductShape, wanted: unknown, a
     ? reasonAgainstMma(shape, true)
     : undefined;
   if (refused === undefined) return { variant, reason: "as requested" };
-  throw new RangeError(`Cannot ${action} by options.variant ${variant}: ${refused}`);
+  throw new RangeError(`${cannot(action)} by options.variant ${variant}: ${refused}`);
 }
 
 function planOf(shape: ProductShape, variant: Variant): ProductPlan {
@@ -160,7 +160,9 @@ function check(
   const [n, columns] = weights.shape;
   if (own.shape.at(-1) !== columns) {
     throw new RangeError(
-      `Cannot ${action} as the last extent of x must be ${columns}, that of the weights: its shape ` +
+      `${
+        cannot(action)
+      } as the last extent of x must be ${columns}, that of the weights: its shape ` +
         `is ${shapeText(own.shape)}`,
     );
   }
@@ -173,19 +175,19 @@ function check(
     const tensor = requireDType(requireStored(value, name, action), name, ["float32"], action);
     if (`${tensor.shape}` === `${shape}`) return tensor;
     throw new RangeError(
-      `Cannot ${action} as ${name} must have the shape ${shapeText(shape)}: it has ${
+      `${cannot(action)} as ${name} must have the shape ${shapeText(shape)}: it has ${
         shapeText(tensor.shape)
       }`,
     );
   };
   if (scale !== undefined && own.dtype !== "int8") {
     throw new TypeError(
-      `Cannot ${action} as options.scale must not be given with ${own.dtype} activations`,
+      `${cannot(action)} as options.scale must not be given with ${own.dtype} activations`,
     );
   }
   if (dtype === "int32" && (bias !== undefined || scale !== undefined)) {
     throw new TypeError(
-      `Cannot ${action} as options.bias and options.scale must not be given with int32 results`,
+      `${cannot(action)} as options.bias and options.scale must not be given with int32 results`,
     );
   }
   const named = {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireObject } from "../ffi/arguments.ts";
+import { cannot, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { TernaryTile } from "./layouts.ts";
 
@@ -39,7 +39,7 @@ export function tileFor(
   const preset = PRESETS[`${rows} × ${columns}`]?.[format === "tl1" ? 0 : 1];
   if (given === undefined && preset === undefined) {
     throw new TypeError(
-      `Cannot ${action} as options.tile must be the tile of bitnet.cpp's kernel_config.ini, ` +
+      `${cannot(action)} as options.tile must be the tile of bitnet.cpp's kernel_config.ini, ` +
         `{ bm, bk, bmm }: there is no preset of ${format} for ${rows} × ${columns}`,
     );
   }
@@ -49,7 +49,7 @@ export function tileFor(
   const require = (isRight: boolean, name: "bm" | "bk" | "bmm", allowed: string) => {
     if (isRight) return;
     throw new RangeError(
-      `Cannot ${action} as options.tile.${name} must be ${allowed}: it is ${
+      `${cannot(action)} as options.tile.${name} must be ${allowed}: it is ${
         describeValue(tile[name])
       }`,
     );

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInstance, requireObject, requireOptions } from "../ffi/arguments.ts";
+import { cannot, requireInstance, requireObject, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import type { TensorDevice } from "../tensor/kit/placement.ts";
@@ -82,7 +82,7 @@ export class TernaryWeights {
     codes: Tensor<"uint8">,
     scale: Tensor<"float32">,
   ) {
-    if (key !== KEY) throw new TypeError(`Cannot ${ACTION} by new: call TernaryWeights.from()`);
+    if (key !== KEY) throw new TypeError(`${cannot(ACTION)} by new: call TernaryWeights.from()`);
     this.shape = shape;
     this.codes = codes;
     this.scale = scale;
@@ -149,7 +149,7 @@ export class TernaryWeights {
     const allowed = ["float16", "bfloat16", "float32", "float64", "int8"];
     if (!allowed.includes(dtype)) {
       throw new TypeError(
-        `Cannot ${action} as options.dtype must be ${allowed.join(" or ")}: it is ${
+        `${cannot(action)} as options.dtype must be ${allowed.join(" or ")}: it is ${
           describeValue(dtype)
         }`,
       );
@@ -189,7 +189,7 @@ function ofCodes({ codes, scale }: Quantized, options: WeightsOptions): TernaryW
   const factor = requireDType(scale, "source.scale", ["float32"], ACTION);
   if (own.rank !== 2) {
     throw new RangeError(
-      `Cannot ${ACTION} as source.codes must be a matrix: its shape is ${shapeText(own.shape)}`,
+      `${cannot(ACTION)} as source.codes must be a matrix: its shape is ${shapeText(own.shape)}`,
     );
   }
   const shape = own.shape as readonly [number, number];
@@ -201,7 +201,7 @@ function ofCodes({ codes, scale }: Quantized, options: WeightsOptions): TernaryW
   const isRows = segments === undefined && factor.size === rows;
   if (factor.rank > 1 || (factor.size !== count && !isRows)) {
     throw new RangeError(
-      `Cannot ${ACTION} as source.scale must have ${
+      `${cannot(ACTION)} as source.scale must have ${
         segments === undefined ? `1 scale or ${rows}` : `${count} scales`
       }: its shape is ${shapeText(factor.shape)}`,
     );
@@ -244,14 +244,14 @@ function ofBytes(bytes: Uint8Array, options: WeightsOptions): TernaryWeights {
   const layout = layoutOf(format, shape, own, ACTION);
   if (layout.shape.length !== 2) {
     throw new RangeError(
-      `Cannot ${ACTION} as options.shape must have 2 dimensions: it is ${shapeText(layout.shape)}`,
+      `${cannot(ACTION)} as options.shape must have 2 dimensions: it is ${shapeText(layout.shape)}`,
     );
   }
   requireInstance(bytes, Uint8Array, "source", ACTION);
   requireBytes(bytes.length, layout, ACTION);
   if (scale !== undefined && layout.stored !== undefined) {
     throw new TypeError(
-      `Cannot ${ACTION} as ${format} has its scales in the data: options.scale must not be given`,
+      `${cannot(ACTION)} as ${format} has its scales in the data: options.scale must not be given`,
     );
   }
   const found = layout.stored !== undefined
@@ -289,7 +289,7 @@ function scalesOfRows(scales: Float32Array, rows: number): Float32Array<ArrayBuf
     const scale = common(scales.subarray(row * perRow, (row + 1) * perRow));
     if (scale !== undefined && perRow >= 1) return scale;
     throw new RangeError(
-      `Cannot ${ACTION} as the scales of a row must be equal: those of row ${row} are not. ` +
+      `${cannot(ACTION)} as the scales of a row must be equal: those of row ${row} are not. ` +
         "decode() the bytes and quantise again",
     );
   });

@@ -132,11 +132,15 @@ for (const [form, on] of forms) {
       using rows = await take(x, indices, { axis: 0 }).ready();
       // The buffer does not know of reports.
       const taken = rows.buffer;
-      await assertRejects(() => rows.toArray(), RangeError, `Cannot take as ${message}`);
+      await assertRejects(() => rows.toArray(), RangeError, `Cannot call take() as ${message}`);
       assertEquals([...await taken.toArray()], [1, 2, 0, 0, 5, 6]);
       using sum = await scatterAdd(x, indices, ones([3, 2], place)).ready();
       const added = sum.buffer;
-      await assertRejects(() => sum.toArray(), RangeError, `Cannot scatterAdd as ${message}`);
+      await assertRejects(
+        () => sum.toArray(),
+        RangeError,
+        `Cannot call scatterAdd() as ${message}`,
+      );
       assertEquals([...await added.toArray()], [2, 3, 3, 4, 6, 7]);
     }
     using wide = tensor([2n ** 62n], place);
@@ -156,7 +160,7 @@ Deno.test("The first of several operations with a position out of range is named
   using a = take(x, good);
   using b = scatterAdd(x, bad, ones([1], { device }));
   using c = take(b, bad);
-  await assertRejects(() => c.toArray(), RangeError, "Cannot scatterAdd");
+  await assertRejects(() => c.toArray(), RangeError, "Cannot call scatterAdd()");
   assertEquals(await a.toNested(), [2]);
 });
 

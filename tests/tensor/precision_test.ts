@@ -116,7 +116,7 @@ await x.ready();
 Deno.test("setPrecision() and matmul() name the compute capability that a precision needs", async () => {
   const refusals = (own: string, needs: Readonly<Record<string, string>>) =>
     MODES.flatMap((mode) =>
-      ["set the precision", "matmul"].map((action) =>
+      ["set the precision", "call matmul()"].map((action) =>
         needs[mode] === undefined
           ? `${mode} runs`
           : `RangeError Cannot ${action} as precision ${mode} must have a device of compute ` +

@@ -92,7 +92,11 @@ Deno.test("uniqueAll() takes no elements, one without dimensions, and large inte
   using values = await uniqueValues(large);
   assertEquals(await values.toNested(), [2n ** 62n, 2n ** 62n + 1n]);
   using narrow = zeros([3], { device, dtype: "float8_e4m3" });
-  await assertRejects(() => uniqueAll(narrow), TypeError, "Cannot uniqueAll as x must be numbers");
+  await assertRejects(
+    () => uniqueAll(narrow),
+    TypeError,
+    "Cannot call uniqueAll() as x must be numbers",
+  );
 });
 
 Deno.test("Functions with a name of the standard have their old one for a release", async () => {
@@ -100,5 +104,5 @@ Deno.test("Functions with a name of the standard have their old one for a releas
   using x = tensor([1, 3], { device });
   assertEquals(await variance(x).item(), 1);
   using flags = zeros([1], { device, dtype: "bool" });
-  assertThrows(() => isfinite(flags), TypeError, "Cannot isfinite as");
+  assertThrows(() => isfinite(flags), TypeError, "Cannot call isfinite() as");
 });

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { refuseOption, requireObject, requireOptions } from "../../ffi/arguments.ts";
+import { cannot, refuseOption, requireObject, requireOptions } from "../../ffi/arguments.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
 import { commonContext, requireDType, requireStored, type TensorOptions } from "../kit/checks.ts";
 import { copyOf, dense } from "../elementwise_kernel.ts";
@@ -136,7 +136,7 @@ export function requireOperands(
     const tensor = requireDType(requireStored(value, name, action), name, DTYPES, action);
     if (tensor.rank === rank) return tensor;
     throw new RangeError(
-      `Cannot ${action} as ${name} must have the axes ${axes}: its shape is ${
+      `${cannot(action)} as ${name} must have the axes ${axes}: its shape is ${
         shapeText(tensor.shape)
       }`,
     );
@@ -144,7 +144,7 @@ export function requireOperands(
   const [queries, keys, values] = tensors as [Tensor, Tensor, Tensor];
   if (keys.dtype !== queries.dtype || values.dtype !== queries.dtype) {
     throw new TypeError(
-      `Cannot ${action} as the element types must be equal: they are ${
+      `${cannot(action)} as the element types must be equal: they are ${
         tensors.map((it) => it.dtype).join(", ")
       }. Cast to one first`,
     );
@@ -162,19 +162,23 @@ export function requireHeads(
 ): void {
   if (keyHeads < 1 || heads % keyHeads !== 0 || valueHeads !== keyHeads) {
     throw new RangeError(
-      `Cannot ${action} as k and v must have equally many heads, which divide those of q: q has ` +
+      `${cannot(action)} as k and v must have equally many heads, which divide those of q: q has ` +
         `${heads}, k ${keyHeads} and v ${valueHeads}`,
     );
   }
   if (size !== keySize) {
     throw new RangeError(
-      `Cannot ${action} as the heads of q and k must have one size: they have ${size} and ${keySize}`,
+      `${
+        cannot(action)
+      } as the heads of q and k must have one size: they have ${size} and ${keySize}`,
     );
   }
   for (const [name, value] of Object.entries({ k: keySize, v: valueSize })) {
     if (value! >= 1 && value! <= MAX_HEAD) continue;
     throw new RangeError(
-      `Cannot ${action} as the heads of ${name} must have a size in 1..${MAX_HEAD}: it is ${value}`,
+      `${
+        cannot(action)
+      } as the heads of ${name} must have a size in 1..${MAX_HEAD}: it is ${value}`,
     );
   }
 }
@@ -186,7 +190,7 @@ function requireBroadcast(mask: Tensor, name: string, shape: readonly number[], 
     mask.shape.every((extent, axis) => extent === 1 || extent === shape[axis + skipped]);
   if (fits) return mask;
   throw new RangeError(
-    `Cannot ${action} as ${name} must broadcast to ${shapeText(shape)}: its shape is ${
+    `${cannot(action)} as ${name} must broadcast to ${shapeText(shape)}: its shape is ${
       shapeText(mask.shape)
     }`,
   );
@@ -384,13 +388,15 @@ function checkAttention(
   const [, valueHeads, values, valueSize] = v.shape as [number, number, number, number];
   if (k.shape[0] !== batches || v.shape[0] !== batches || keys !== values) {
     throw new RangeError(
-      `Cannot ${action} as q, k and v must have one batch size, and k and v one length: the shapes ` +
+      `${
+        cannot(action)
+      } as q, k and v must have one batch size, and k and v one length: the shapes ` +
         `are ${[q, k, v].map((it) => shapeText(it.shape)).join(", ")}`,
     );
   }
   requireHeads(heads, keyHeads, valueHeads, [size, keySize, valueSize], action);
   if (Math.max(keys, queries) > MAX_LENGTH) {
-    throw new RangeError(`Cannot ${action} as lengths must be at most ${MAX_LENGTH}`);
+    throw new RangeError(`${cannot(action)} as lengths must be at most ${MAX_LENGTH}`);
   }
   const limits = checkWindow(options, size, action);
   const mask = options.mask === undefined ? undefined : requireBroadcast(

@@ -5,7 +5,7 @@
  */
 
 import { templates } from "../kit/expression/kernel_template.ts";
-import { refuseOption } from "../../ffi/arguments.ts";
+import { cannot, refuseOption } from "../../ffi/arguments.ts";
 import { bytesPerElement } from "../../memory/dtype.ts";
 import type { Stream } from "../../stream/stream.ts";
 import { newTensor } from "../kit/kernel_call.ts";
@@ -215,7 +215,7 @@ export function chooseAttention(
     ? undefined
     : `kernels run as ${others} on ${q.context.label}`;
   if (refused === undefined) return { variant: wanted, reason: `${reasons[wanted]}, as requested` };
-  throw new RangeError(`Cannot ${action} by options.variant ${wanted}: ${refused}`);
+  throw new RangeError(`${cannot(action)} by options.variant ${wanted}: ${refused}`);
 }
 
 /** The kernel with its parameters, the rows of a tile, and the threads and memory of a block. */

@@ -5,7 +5,7 @@
  */
 
 import { templates } from "../kit/expression/kernel_template.ts";
-import { checkInteger, refuseOption, requireOptions } from "../../ffi/arguments.ts";
+import { cannot, checkInteger, refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
@@ -134,7 +134,7 @@ export class PagedCache<D extends AttentionDType = "float32"> implements Disposa
     const sequence = this.#sequences.get(number);
     if (sequence !== undefined) return sequence;
     throw new RangeError(
-      `Cannot ${action} as sequences must be numbers that add() returned: one is ${
+      `${cannot(action)} as sequences must be numbers that add() returned: one is ${
         describeValue(number)
       }`,
     );
@@ -198,7 +198,7 @@ export class PagedCache<D extends AttentionDType = "float32"> implements Disposa
         return [tensor, pool as Tensor] as const;
       }
       throw new RangeError(
-        `Cannot ${action} as ${name} must have the shape ${shapeText(wanted)}: it has ${
+        `${cannot(action)} as ${name} must have the shape ${shapeText(wanted)}: it has ${
           shapeText(tensor.shape)
         }`,
       );
@@ -209,7 +209,7 @@ export class PagedCache<D extends AttentionDType = "float32"> implements Disposa
     const needed = all.reduce((sum, { pages }, row) => sum + grown[row]! - pages.length, 0);
     if (needed > this.freePages) {
       throw new RangeError(
-        `Cannot ${action} as enough pages must be free: it needs ${needed} of ${this.freePages}`,
+        `${cannot(action)} as enough pages must be free: it needs ${needed} of ${this.freePages}`,
       );
     }
     if (tokens === 0 || all.length === 0) return;
@@ -269,7 +269,7 @@ export class PagedCache<D extends AttentionDType = "float32"> implements Disposa
 function requireSequences(sequences: unknown, action: string): readonly number[] {
   if (Array.isArray(sequences) && new Set(sequences).size === sequences.length) return sequences;
   throw new TypeError(
-    `Cannot ${action} as sequences must be an array of different numbers: it is ${
+    `${cannot(action)} as sequences must be an array of different numbers: it is ${
       describeValue(sequences)
     }`,
   );
@@ -334,7 +334,7 @@ export function decodeAttention<D extends AttentionDType>(
   requireOptions(options, WINDOW_NAMES, action);
   if (!(cache instanceof PagedCache)) {
     throw new TypeError(
-      `Cannot ${action} as cache must be a PagedCache: it is ${describeValue(cache)}`,
+      `${cannot(action)} as cache must be a PagedCache: it is ${describeValue(cache)}`,
     );
   }
   using k = asBatch(cache.keys as Tensor);
@@ -347,7 +347,7 @@ export function decodeAttention<D extends AttentionDType>(
   const numbers = requireSequences(sequences, action);
   if (numbers.length !== batches) {
     throw new RangeError(
-      `Cannot ${action} as sequences must be as many as the batches of q: they are ` +
+      `${cannot(action)} as sequences must be as many as the batches of q: they are ` +
         `${numbers.length} and ${batches}`,
     );
   }

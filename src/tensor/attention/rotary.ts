@@ -5,7 +5,7 @@
  */
 
 import { templates } from "../kit/expression/kernel_template.ts";
-import { refuseOption, requireOptions } from "../../ffi/arguments.ts";
+import { cannot, refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
 import { cTypeOf } from "../../memory/dtype.ts";
 import { commonContext, requireDType, requireStored, type TensorOptions } from "../kit/checks.ts";
@@ -78,7 +78,9 @@ export function rotaryEmbedding<D extends AttentionDType>(
   const [length = 0, size = 0] = whole.shape.slice(-2);
   if (whole.rank < 2 || size % 2 !== 0) {
     throw new RangeError(
-      `Cannot ${action} as x must have a length and heads of an even size as last axes: its shape ` +
+      `${
+        cannot(action)
+      } as x must have a length and heads of an even size as last axes: its shape ` +
         `is ${shapeText(whole.shape)}`,
     );
   }
@@ -104,7 +106,7 @@ export function rotaryEmbedding<D extends AttentionDType>(
       (places.rank === 1 || whole.rank > 2);
   if (!fits) {
     throw new RangeError(
-      `Cannot ${action} as options.positions must have the shape ${shapeText(wanted)}: it has ${
+      `${cannot(action)} as options.positions must have the shape ${shapeText(wanted)}: it has ${
         shapeText(places!.shape)
       }`,
     );

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireOptions } from "../../ffi/arguments.ts";
+import { cannot, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
 import { commonContext } from "../kit/checks.ts";
@@ -36,7 +36,7 @@ function longestOf(ends: unknown, name: string, total: number, action: string): 
     return Math.max(0, ...ends.slice(1).map((end, at) => end - ends[at]));
   }
   throw new RangeError(
-    `Cannot ${action} as ${name} must be ascending integers from 0 to ${total}: it is ${
+    `${cannot(action)} as ${name} must be ascending integers from 0 to ${total}: it is ${
       describeValue(ends)
     }`,
   );
@@ -113,7 +113,9 @@ export function attentionVariableLength<D extends AttentionDType>(
   const keys = longestOf(keyEnds, "keyEnds", keyRows, action);
   if (keyRows !== valueRows || queryEnds.length !== keyEnds.length) {
     throw new RangeError(
-      `Cannot ${action} as k and v must have equally many rows, and queryEnds and keyEnds equally ` +
+      `${
+        cannot(action)
+      } as k and v must have equally many rows, and queryEnds and keyEnds equally ` +
         `many ends: they have ${keyRows} and ${valueRows}, ${queryEnds.length} and ${keyEnds.length}`,
     );
   }

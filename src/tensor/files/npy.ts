@@ -8,7 +8,7 @@
  */
 
 import { describeValue } from "../../ffi/describe_value.ts";
-import { requireOptions } from "../../ffi/arguments.ts";
+import { cannot, requireOptions } from "../../ffi/arguments.ts";
 import { namedFile, writeNamed } from "../../launch/module/named_file.ts";
 import { bytesPerElement, type DType, DTYPES, requireArrayOf } from "../../memory/dtype.ts";
 import { requireTensor } from "../kit/checks.ts";
@@ -223,7 +223,9 @@ export function writeNpy(
   const isKnown = Object.values(NPY_DESCRS).includes(descr);
   if (!isKnown || !Array.isArray(shape) || shape.length > MAX_NPY_RANK || !shape.every(isSize)) {
     throw new TypeError(
-      `Cannot ${action} as descr and shape must be a name such as <f4 and at most ${MAX_NPY_RANK} ` +
+      `${
+        cannot(action)
+      } as descr and shape must be a name such as <f4 and at most ${MAX_NPY_RANK} ` +
         `integers of at least 0: they are ${describeValue(descr)} and ${describeValue(shape)}`,
     );
   }
@@ -231,7 +233,7 @@ export function writeNpy(
   const { length: byteLength } = requireArrayOf(bytes, "uint8", action, "bytes");
   if (byteLength !== needed) {
     throw new RangeError(
-      `Cannot ${action} as bytes must be the ${needed} of its shape: there are ${byteLength}`,
+      `${cannot(action)} as bytes must be the ${needed} of its shape: there are ${byteLength}`,
     );
   }
   // A Python tuple with one element needs a comma.

@@ -7,7 +7,7 @@
  */
 
 import type { FileEntry } from "@zip.js/zip.js";
-import { requireOptions } from "../../ffi/arguments.ts";
+import { cannot, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { namedFile, writeNamed } from "../../launch/module/named_file.ts";
 import type { DType } from "../../memory/dtype.ts";
@@ -145,7 +145,7 @@ function requireName(name: string, action: string): void {
     : "be well-formed Unicode: it has half of a surrogate pair";
   if (problem === undefined) return;
   throw new RangeError(
-    `Cannot ${action} as the name ${describeValue(name.slice(0, 40))} must ${problem}`,
+    `${cannot(action)} as the name ${describeValue(name.slice(0, 40))} must ${problem}`,
   );
 }
 

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { refuseOption, requireOptions } from "../../ffi/arguments.ts";
+import { cannot, refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { namedFile, writeNamed } from "../../launch/module/named_file.ts";
 import { bytesPerElement, type DType, DTYPES } from "../../memory/dtype.ts";
@@ -226,7 +226,7 @@ export async function saveSafetensors(
   const { metadata } = options;
   const named = requireTensors(tensors, action);
   if (Object.hasOwn(tensors, METADATA)) {
-    throw new TypeError(`Cannot ${action} as ${METADATA} must not name a tensor: it is reserved`);
+    throw new TypeError(`${cannot(action)} as ${METADATA} must not name a tensor: it is reserved`);
   }
   if (metadata !== undefined && !isTexts(metadata)) {
     refuseOption(TypeError, action, "metadata", "an object of texts", metadata);

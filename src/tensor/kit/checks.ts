@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInstance } from "../../ffi/arguments.ts";
+import { cannot, requireInstance } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { type DType, integerRange, isFloatDType } from "../../memory/dtype.ts";
@@ -58,7 +58,7 @@ export function requireTensors(
   if (!Array.isArray(value) || value.length < least) {
     const allowed = least === 0 ? "an array" : "an array of at least one tensor";
     throw new TypeError(
-      `Cannot ${action} as ${name} must be ${allowed}: it is ${describeValue(value)}`,
+      `${cannot(action)} as ${name} must be ${allowed}: it is ${describeValue(value)}`,
     );
   }
   return value.map((it, index) => requireStored(it, `${name}[${index}]`, action));
@@ -74,7 +74,7 @@ export function requireDType(
   const tensor = requireTensor(value, name, action);
   if (allowed.includes(tensor.dtype)) return tensor;
   throw new TypeError(
-    `Cannot ${action} as ${name} must be ${allowed.join(" or ")}: it is ${tensor.dtype}`,
+    `${cannot(action)} as ${name} must be ${allowed.join(" or ")}: it is ${tensor.dtype}`,
   );
 }
 
@@ -84,7 +84,9 @@ export function commonContext(action: string, tensors: readonly Tensor[]): Devic
   for (const other of tensors) {
     if (other.context === context || other.context.isSameDevice(context)) continue;
     throw new TypeError(
-      `Cannot ${action} as the tensors must be on one device: they are on ${context.label} and ${other.context.label}. Move one by to("${context.label}")`,
+      `${
+        cannot(action)
+      } as the tensors must be on one device: they are on ${context.label} and ${other.context.label}. Move one by to("${context.label}")`,
     );
   }
   return context;
@@ -94,7 +96,7 @@ export function commonContext(action: string, tensors: readonly Tensor[]): Devic
 export function scalarFor(value: number | bigint | boolean, dtype: DType, action: string) {
   const refuse = (allowed: string): never => {
     throw new TypeError(
-      `Cannot ${action} as a number must be ${allowed} with ${dtype} tensors: it is ${
+      `${cannot(action)} as a number must be ${allowed} with ${dtype} tensors: it is ${
         describeValue(value)
       }. Cast the tensor to another type, such as float32, first`,
     );
@@ -119,14 +121,14 @@ export function commonType(action: string, operands: readonly Operand[]): DType 
     const wider = common === undefined || common === dtype ? dtype : promote(common, dtype);
     if (wider === undefined) {
       throw new TypeError(
-        `Cannot ${action} as the element types must have a common one: they are ${common} and ` +
+        `${cannot(action)} as the element types must have a common one: they are ${common} and ` +
           `${dtype}. Cast one of them first`,
       );
     }
     common = wider;
   }
   if (common === undefined) {
-    throw new TypeError(`Cannot ${action} as an operand must be a tensor: there is none`);
+    throw new TypeError(`${cannot(action)} as an operand must be a tensor: there is none`);
   }
   return common;
 }
@@ -143,7 +145,7 @@ export function requireDistinct(action: string, name: string, { size, shape, str
   // The strides of empty tensors say nothing.
   if (size === 0 || !strides.some((stride, axis) => stride === 0 && shape[axis]! > 1)) return;
   throw new RangeError(
-    `Cannot ${action} as ${name} must not repeat elements: it is broadcast`,
+    `${cannot(action)} as ${name} must not repeat elements: it is broadcast`,
   );
 }
 
@@ -155,11 +157,11 @@ export function requireOut(
   inputs: readonly Tensor[],
 ): Tensor {
   if (out.dtype !== dtype) {
-    throw new TypeError(`Cannot ${action} as options.out must be ${dtype}: it is ${out.dtype}`);
+    throw new TypeError(`${cannot(action)} as options.out must be ${dtype}: it is ${out.dtype}`);
   }
   if (out.shape.length !== shape.length || out.shape.some((it, axis) => it !== shape[axis])) {
     throw new RangeError(
-      `Cannot ${action} as options.out must have the shape ${shapeText(shape)}: it has ${
+      `${cannot(action)} as options.out must have the shape ${shapeText(shape)}: it has ${
         shapeText(out.shape)
       }`,
     );
@@ -171,7 +173,7 @@ export function requireOut(
     const [from, to] = extentOf(input);
     if (to < first || from > last || isSameView(input, out)) continue;
     throw new RangeError(
-      `Cannot ${action} as options.out must not overlap an operand: both are views of one buffer`,
+      `${cannot(action)} as options.out must not overlap an operand: both are views of one buffer`,
     );
   }
   return out;

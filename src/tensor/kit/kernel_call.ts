@@ -5,6 +5,7 @@
  * @module
  */
 
+import { cannot } from "../../ffi/arguments.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import type { KernelArgument } from "../../launch/signature/signature_types.ts";
 import { cTypeOf, type DType } from "../../memory/dtype.ts";
@@ -134,7 +135,7 @@ export function requireParameters(action: string, parameters: KnownParameters, m
   if (count <= MAX_PARAMETERS) return;
   const { inputs, scalars = {} } = parameters;
   throw new RangeError(
-    `Cannot ${action} as one kernel must have at most ${MAX_PARAMETERS} parameters: ` +
+    `${cannot(action)} as one kernel must have at most ${MAX_PARAMETERS} parameters: ` +
       `${Object.keys(inputs).length} operands and ${
         Object.keys(scalars).length
       } numbers need ${count}`,

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { cannot } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 
 /** The class of an innermost stride: a repeated element, dense, or any stride. */
@@ -101,18 +102,20 @@ export function shapeText(shape: Shape): string {
 export function requireShape(shape: unknown, action: string, name = "shape"): Shape {
   if (!Array.isArray(shape)) {
     throw new TypeError(
-      `Cannot ${action} as ${name} must be an array of extents: it is ${describeValue(shape)}`,
+      `${cannot(action)} as ${name} must be an array of extents: it is ${describeValue(shape)}`,
     );
   }
   if (shape.length > MAX_RANK) {
     throw new RangeError(
-      `Cannot ${action} as ${name} must have at most ${MAX_RANK} dimensions: it has ${shape.length}`,
+      `${
+        cannot(action)
+      } as ${name} must have at most ${MAX_RANK} dimensions: it has ${shape.length}`,
     );
   }
   for (const extent of shape) {
     if (Number.isSafeInteger(extent) && extent >= 0) continue;
     throw new RangeError(
-      `Cannot ${action} as ${name} must have integers of at least 0: it has ${
+      `${cannot(action)} as ${name} must have integers of at least 0: it has ${
         describeValue(extent)
       }`,
     );
@@ -120,7 +123,7 @@ export function requireShape(shape: unknown, action: string, name = "shape"): Sh
   const size = sizeOf(shape as number[]);
   if (size <= Number.MAX_SAFE_INTEGER / 8) return [...shape as number[]];
   throw new RangeError(
-    `Cannot ${action} as ${name} must have fewer than 2^50 elements: ${
+    `${cannot(action)} as ${name} must have fewer than 2^50 elements: ${
       shapeText(shape)
     } has ${size}`,
   );
@@ -130,14 +133,14 @@ export function requireShape(shape: unknown, action: string, name = "shape"): Sh
 export function requireAxis(axis: unknown, rank: number, action: string, name = "axis"): number {
   if (!Number.isInteger(axis)) {
     throw new TypeError(
-      `Cannot ${action} as ${name} must be an integer: it is ${describeValue(axis)}`,
+      `${cannot(action)} as ${name} must be an integer: it is ${describeValue(axis)}`,
     );
   }
   const index = axis as number;
   if (index >= -rank && index < rank) return index < 0 ? index + rank : index;
   const allowed = rank === 0 ? "there is none in a tensor without dimensions" : undefined;
   throw new RangeError(
-    `Cannot ${action} as ${name} must be in ${-rank}..${rank - 1}: it is ${index}` +
+    `${cannot(action)} as ${name} must be in ${-rank}..${rank - 1}: it is ${index}` +
       (allowed === undefined ? "" : `, and ${allowed}`),
   );
 }
@@ -152,7 +155,7 @@ export function requireAxes(
   const list = Array.isArray(axes) ? axes : [axes];
   const all = list.map((axis) => requireAxis(axis, rank, action));
   if (new Set(all).size === all.length) return all.sort((a, b) => a - b);
-  throw new RangeError(`Cannot ${action} as axis must not repeat: it is ${list.join(", ")}`);
+  throw new RangeError(`${cannot(action)} as axis must not repeat: it is ${list.join(", ")}`);
 }
 
 /** Distinct axes in the order in which they are given. */
@@ -177,7 +180,7 @@ export function broadcastShapes(action: string, first: Shape, ...others: readonl
       const b = other[other.length - back] ?? 1;
       if (a !== b && a !== 1 && b !== 1) {
         throw new RangeError(
-          `Cannot ${action} as the shapes must broadcast: they are ${shapeText(result)} and ${
+          `${cannot(action)} as the shapes must broadcast: they are ${shapeText(result)} and ${
             shapeText(other)
           }, with extents ${a} and ${b} at axis -${back}`,
         );
@@ -247,7 +250,7 @@ function requireSlice(slice: object, name: string, action: string): Slice {
   const isPlain = prototype === Object.prototype || prototype === null;
   if (unknown === undefined && isPlain) return slice;
   throw new TypeError(
-    `Cannot ${action} as ${name} must be a position or a range with start, stop and step: it is ${
+    `${cannot(action)} as ${name} must be a position or a range with start, stop and step: it is ${
       describeValue(slice)
     }${unknown === undefined ? "" : ` with ${unknown}`}`,
   );
@@ -261,7 +264,7 @@ function sliceAxis(layout: Layout, axis: number, slice: Slice, action: string): 
       continue;
     }
     throw new RangeError(
-      `Cannot ${action} as ${name} must be an integer${name === "step" ? " other than 0" : ""}: ` +
+      `${cannot(action)} as ${name} must be an integer${name === "step" ? " other than 0" : ""}: ` +
         `it is ${describeValue(value)}`,
     );
   }
@@ -302,7 +305,7 @@ export function sliceLayout(
     const position = Number.isInteger(entry) ? entry as number : NaN;
     if (!(position >= -extent && position < extent)) {
       throw new RangeError(
-        `Cannot ${action} as ${names[axis]} must be a range or a position in ${-extent}..${
+        `${cannot(action)} as ${names[axis]} must be a range or a position in ${-extent}..${
           extent - 1
         }: it is ${describeValue(entry)}`,
       );
@@ -352,7 +355,7 @@ export function inferShape(shape: unknown, size: number, action: string): Shape 
   const isFit = unknown < 0 ? knownSize === size : knownSize > 0 && size % knownSize === 0;
   if (!isFit) {
     throw new RangeError(
-      `Cannot ${action} as shape must have ${size} elements: it is ${shapeText(list)}`,
+      `${cannot(action)} as shape must have ${size} elements: it is ${shapeText(list)}`,
     );
   }
   return unknown < 0 ? checked : checked.with(unknown, size / knownSize);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { refuseOption, requireOptions } from "../../ffi/arguments.ts";
+import { cannot, refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
 import type { DType } from "../../memory/dtype.ts";
@@ -58,7 +58,7 @@ export function capability(text: string): number {
 function requireMode(mode: unknown, action: string, context?: DeviceContext): PrecisionMode {
   if (!MODES.includes(mode as PrecisionMode)) {
     throw new TypeError(
-      `Cannot ${action} as the precision must be one of ${MODES.join(", ")}: it is ${
+      `${cannot(action)} as the precision must be one of ${MODES.join(", ")}: it is ${
         describeValue(mode)
       }`,
     );
@@ -66,7 +66,7 @@ function requireMode(mode: unknown, action: string, context?: DeviceContext): Pr
   const known = mode as PrecisionMode;
   if (context !== undefined && !hasUnits(context, known)) {
     throw new RangeError(
-      `Cannot ${action} as precision ${known} must have a device of compute capability ` +
+      `${cannot(action)} as precision ${known} must have a device of compute capability ` +
         `${NEEDS[known]} or higher: ${context.label} has ${context.info.computeCapability}`,
     );
   }
@@ -89,7 +89,7 @@ function requireAllowed(allow: unknown, mode: PrecisionMode, action: string) {
   }
   if (mode !== "auto") {
     throw new TypeError(
-      `Cannot ${action} as options.allow must go with the mode auto: the mode is ${mode}`,
+      `${cannot(action)} as options.allow must go with the mode auto: the mode is ${mode}`,
     );
   }
   return Array.from(allow as readonly NarrowPrecision[]);
@@ -169,7 +169,9 @@ export function precisionOf(
   }
   if (requested === undefined || requireMode(requested, action) === "auto") return "auto";
   throw new TypeError(
-    `Cannot ${action} as precision ${requested} must have operands of float16, bfloat16 or float32: ` +
+    `${
+      cannot(action)
+    } as precision ${requested} must have operands of float16, bfloat16 or float32: ` +
       `they are ${dtype}`,
   );
 }

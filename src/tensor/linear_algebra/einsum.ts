@@ -5,7 +5,7 @@
  * @module
  */
 
-import { requireOptions } from "../../ffi/arguments.ts";
+import { cannot, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { multiply } from "../elementwise.ts";
 import { copyOf } from "../elementwise_kernel.ts";
@@ -37,7 +37,7 @@ interface Subscripts {
 
 function refuse(subscripts: string, allowed: string, given: string): never {
   throw new RangeError(
-    `Cannot ${ACTION} as subscripts must ${allowed}: in ${JSON.stringify(subscripts)} ${given}`,
+    `${cannot(ACTION)} as subscripts must ${allowed}: in ${JSON.stringify(subscripts)} ${given}`,
   );
 }
 
@@ -252,14 +252,16 @@ export function einsum<const T extends readonly AnyTensor[]>(
   requireOptions(options, ["stream"], ACTION);
   if (typeof subscripts !== "string") {
     throw new TypeError(
-      `Cannot ${ACTION} as subscripts must be text: it is ${describeValue(subscripts)}`,
+      `${cannot(ACTION)} as subscripts must be text: it is ${describeValue(subscripts)}`,
     );
   }
   const tensors = requireTensors(operands, "operands", ACTION, 1);
   const wrong = tensors.findIndex(({ dtype }) => dtype === "bool" || dtype.startsWith("float8"));
   if (wrong >= 0) {
     throw new TypeError(
-      `Cannot ${ACTION} as operands must be numbers, not bool or 8-bit floats: operands[${wrong}] ` +
+      `${
+        cannot(ACTION)
+      } as operands must be numbers, not bool or 8-bit floats: operands[${wrong}] ` +
         `is ${tensors[wrong]!.dtype}. Cast it first`,
     );
   }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireOptions } from "../../ffi/arguments.ts";
+import { cannot, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { type DType, isFloatDType } from "../../memory/dtype.ts";
 import {
@@ -131,14 +131,16 @@ export function norm<D extends DType>(
   const { axis: _, keepDims: __, ...place } = rest;
   if (ord !== "fro" && (typeof ord !== "number" || Number.isNaN(ord))) {
     throw new TypeError(
-      `Cannot ${ACTION} as options.ord must be a number or "fro": it is ${describeValue(ord)}`,
+      `${cannot(ACTION)} as options.ord must be a number or "fro": it is ${describeValue(ord)}`,
     );
   }
   requireNumbers(x as Tensor, ACTION);
   const axes = requireAxes(rest.axis, x.rank, ACTION);
   if (ord === "fro" && axes.length !== 2) {
     throw new RangeError(
-      `Cannot ${ACTION} as options.axis must name two axes for the order "fro": there are ${axes.length}`,
+      `${
+        cannot(ACTION)
+      } as options.axis must name two axes for the order "fro": there are ${axes.length}`,
     );
   }
   const dtype = meanResult(x.dtype);
@@ -194,14 +196,16 @@ export function matrixNorm<D extends DType>(
   if (!MATRIX_ORDERS.includes(ord)) {
     const advice = [2, -2, "nuc"].includes(ord) ? ". It needs singular values" : "";
     throw new RangeError(
-      `Cannot ${action} as options.ord must be "fro", 1, -1, Infinity or -Infinity: it is ${
+      `${cannot(action)} as options.ord must be "fro", 1, -1, Infinity or -Infinity: it is ${
         describeValue(ord)
       }${advice}`,
     );
   }
   requireNumbers(x as Tensor, action);
   if (x.rank < 2) {
-    throw new RangeError(`Cannot ${action} as x must have at least 2 dimensions: it has ${x.rank}`);
+    throw new RangeError(
+      `${cannot(action)} as x must have at least 2 dimensions: it has ${x.rank}`,
+    );
   }
   if (ord === "fro") return norm(x, { ...rest, ord, axis: [-2, -1] });
   const summed = Math.abs(ord) === 1 ? -2 : -1;
@@ -210,7 +214,7 @@ export function matrixNorm<D extends DType>(
   if (x.shape.at(axis) === 0) {
     const name = axis === -1 ? "columns" : "rows";
     throw new RangeError(
-      `Cannot ${action} as x must have ${name}: its shape is ${shapeText(x.shape)}`,
+      `${cannot(action)} as x must have ${name}: its shape is ${shapeText(x.shape)}`,
     );
   }
   using scope = new TensorScope();

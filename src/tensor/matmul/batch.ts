@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireInteger, requireOptions } from "../../ffi/arguments.ts";
+import { cannot, requireInteger, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import type { DType } from "../../memory/dtype.ts";
@@ -78,7 +78,7 @@ export function matmulBatch<R extends DType = DType>(
   requireInteger(maxInFlight, "options.maxInFlight", action, 1, MAX_IN_FLIGHT);
   if (!Array.isArray(pairs)) {
     throw new TypeError(
-      `Cannot ${action} as pairs must be an array of pairs of tensors: it is ${
+      `${cannot(action)} as pairs must be an array of pairs of tensors: it is ${
         describeValue(pairs)
       }`,
     );
@@ -88,7 +88,9 @@ export function matmulBatch<R extends DType = DType>(
       return checkMatmul(`${action} pair ${index}`, pair[0], pair[1], own as MatmulOptions);
     }
     throw new TypeError(
-      `Cannot ${action} as pairs[${index}] must be a pair of tensors: it is ${describeValue(pair)}`,
+      `${cannot(action)} as pairs[${index}] must be a pair of tensors: it is ${
+        describeValue(pair)
+      }`,
     );
   });
   const [first] = checked;

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { cannot } from "../../ffi/arguments.ts";
 import { CudaError } from "../../ffi/cuda_error.ts";
 import {
   type CublasLtAlgorithm,
@@ -274,7 +275,7 @@ function run(problem: MatmulProblem, result: Tensor): void {
   const plan = planFor(problem, written.buffer.address);
   const { description, algorithms } = plan;
   if (description === undefined) {
-    throw new RangeError(`Cannot ${problem.action} with cuBLASLt: ${plan.problem}`);
+    throw new RangeError(`${cannot(problem.action)} with cuBLASLt: ${plan.problem}`);
   }
   const [left, right] = description.isTransposed ? [b, a] : [a, b];
   const d = addressOf(problem.result, result, problem);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { refuseOption, requireOptions } from "../../ffi/arguments.ts";
+import { cannot, refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { type DType, DTYPES } from "../../memory/dtype.ts";
 import {
   commonContext,
@@ -109,7 +109,9 @@ function requireAddend(
     tensor.shape.every((extent, axis) => extent === 1 || extent === shape[axis + skipped]);
   if (isFit) return tensor;
   throw new RangeError(
-    `Cannot ${action} as ${name} must broadcast to the shape of the result, ${shapeText(shape)}: ` +
+    `${cannot(action)} as ${name} must broadcast to the shape of the result, ${
+      shapeText(shape)
+    }: ` +
       `it has ${shapeText(tensor.shape)}`,
   );
 }
@@ -122,7 +124,7 @@ function refuseOverlap(action: string, out: Tensor, operands: readonly Tensor[])
     const [from, to] = extentOf(operand);
     if (to < first || from > last) continue;
     throw new RangeError(
-      `Cannot ${action} as options.out must not overlap an operand: both are views of one buffer`,
+      `${cannot(action)} as options.out must not overlap an operand: both are views of one buffer`,
     );
   }
 }
@@ -137,20 +139,20 @@ export function checkMatmul(
   requireOptions(options, MATMUL_OPTIONS, action);
   const [a, b] = [requireStored(x, "x", action), requireStored(y, "y", action)];
   if (a.rank === 0 || b.rank === 0) {
-    throw new RangeError(`Cannot ${action} as the operands must have dimensions: one is a scalar`);
+    throw new RangeError(`${cannot(action)} as the operands must have dimensions: one is a scalar`);
   }
   const k = a.shape.at(-1)!;
   const other = b.shape.at(b.rank === 1 ? 0 : -2)!;
   if (k !== other) {
     throw new RangeError(
-      `Cannot ${action} as the inner extents must be equal: ${shapeText(a.shape)} and ${
+      `${cannot(action)} as the inner extents must be equal: ${shapeText(a.shape)} and ${
         shapeText(b.shape)
       } have ${k} and ${other}`,
     );
   }
   const common = commonType(action, [a, b]);
   if (common === "bool") {
-    throw new TypeError(`Cannot ${action} as the operands must be numbers, not bool: cast them`);
+    throw new TypeError(`${cannot(action)} as the operands must be numbers, not bool: cast them`);
   }
   const { activation, scale, out } = options;
   const dtype = options.dtype ?? out?.dtype ?? common;

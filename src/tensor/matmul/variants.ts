@@ -4,7 +4,7 @@
  * @module
  */
 
-import { refuseOption } from "../../ffi/arguments.ts";
+import { cannot, refuseOption } from "../../ffi/arguments.ts";
 import type { Tensor } from "../tensor.ts";
 import { CUBLASLT_VARIANT } from "./cublaslt.ts";
 import { MMA } from "./mma_variant.ts";
@@ -59,7 +59,7 @@ export function chooseVariant(
       return { variant, reason: `${reason}${wanted === undefined ? others : ", as requested"}` };
     }
     if (wanted !== undefined) {
-      throw new RangeError(`Cannot ${action} by options.variant ${variant.name}: ${reason}`);
+      throw new RangeError(`${cannot(action)} by options.variant ${variant.name}: ${reason}`);
     }
     refused.push(`not ${variant.name}: ${reason}`);
   }

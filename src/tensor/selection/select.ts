@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireOptions } from "../../ffi/arguments.ts";
+import { cannot, requireOptions } from "../../ffi/arguments.ts";
 import { taken } from "../indexing.ts";
 import type { TensorOptions } from "../kit/checks.ts";
 import { positionsOfTrue } from "../sorting.ts";
@@ -23,7 +23,7 @@ export async function selectElements(
   using own = view;
   if (mask === undefined) {
     throw new TypeError(
-      `Cannot ${action} as index must have a mask: it has none. Call x.slice(index)`,
+      `${cannot(action)} as index must have a mask: it has none. Call x.slice(index)`,
     );
   }
   using flags = mask.flatten();

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { cannot } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { commonContext, requireDType, requireStored } from "../kit/checks.ts";
 import { shapeText, type Slice, sliceLayout } from "../kit/layout.ts";
@@ -31,7 +32,7 @@ function findMask(index: readonly unknown[], action: string): number {
   const [first, last] = [index.findIndex(isTensor), index.findLastIndex(isTensor)];
   if (first !== last) {
     throw new TypeError(
-      `Cannot ${action} as index must have one mask at most: index[${first}] and index[${last}] ` +
+      `${cannot(action)} as index must have one mask at most: index[${first}] and index[${last}] ` +
         "are tensors",
     );
   }
@@ -44,7 +45,7 @@ export function selectionOf(x: Tensor, index: unknown, action: string): Selectio
   requireStored(x, "the tensor", action);
   if (!Array.isArray(index)) {
     throw new TypeError(
-      `Cannot ${action} as index must be an array of positions, ranges and a mask: it is ${
+      `${cannot(action)} as index must be an array of positions, ranges and a mask: it is ${
         describeValue(index)
       }`,
     );
@@ -57,7 +58,7 @@ export function selectionOf(x: Tensor, index: unknown, action: string): Selectio
   const ranges = index.flatMap(axesOf);
   if (ranges.length > x.rank) {
     throw new RangeError(
-      `Cannot ${action} as index must cover at most ${x.rank} axes: it covers ${ranges.length}`,
+      `${cannot(action)} as index must cover at most ${x.rank} axes: it covers ${ranges.length}`,
     );
   }
   const names = index.flatMap((entry, place) => axesOf(entry).map(() => `index[${place}]`));
@@ -69,7 +70,7 @@ export function selectionOf(x: Tensor, index: unknown, action: string): Selectio
   const shape = x.shape.slice(at, at + covered);
   if (covered === 0 || mask.shape.some((extent, axis) => extent !== shape[axis])) {
     throw new RangeError(
-      `Cannot ${action} as index[${at}] must have the shape of ${
+      `${cannot(action)} as index[${at}] must have the shape of ${
         covered === 0 ? "one axis or more" : `its axes, ${shapeText(shape)}`
       }: it has ${shapeText(mask.shape)}`,
     );

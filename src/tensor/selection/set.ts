@@ -5,7 +5,7 @@
  * @module
  */
 
-import { requireOptions } from "../../ffi/arguments.ts";
+import { cannot, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { zeros } from "../creation.ts";
 import { applyExpression, copyOf, runMap } from "../elementwise_kernel.ts";
@@ -33,7 +33,7 @@ function requireValue(value: Tensor, { view, mask, axis }: Selection, action: st
   commonContext(action, [view, value]);
   if (promote(view.dtype, value.dtype) !== view.dtype) {
     throw new TypeError(
-      `Cannot ${action} as value must have a type that promotes to ${view.dtype}: it is ` +
+      `${cannot(action)} as value must have a type that promotes to ${view.dtype}: it is ` +
         `${value.dtype}. Cast it by astype()`,
     );
   }
@@ -46,7 +46,7 @@ function requireValue(value: Tensor, { view, mask, axis }: Selection, action: st
   });
   if (isFit) return;
   throw new RangeError(
-    `Cannot ${action} as value must broadcast to the selection, ${shapeText(shape as number[])}${
+    `${cannot(action)} as value must broadcast to the selection, ${shapeText(shape as number[])}${
       mask === undefined ? "" : " with n true elements of the mask"
     }: its shape is ${shapeText(value.shape)}`,
   );
@@ -70,7 +70,9 @@ function spread(
   if (count === 1) return value.reshape(value.shape.toSpliced(axis, 1, ...mask.shape.map(() => 1)));
   const error = (total: bigint) =>
     new RangeError(
-      `Cannot ${action} as value must have as many elements along axis ${axis} as the mask has true ` +
+      `${
+        cannot(action)
+      } as value must have as many elements along axis ${axis} as the mask has true ` +
         `ones, ${total}, or 1: it has ${count}`,
     );
   if (mask.size === 0) {
@@ -131,7 +133,7 @@ export function setElements(
   if (value instanceof Tensor) requireValue(value, selection, action);
   else if (!["number", "bigint", "boolean"].includes(typeof value)) {
     throw new TypeError(
-      `Cannot ${action} as value must be a number or a tensor: it is ${describeValue(value)}`,
+      `${cannot(action)} as value must be a number or a tensor: it is ${describeValue(value)}`,
     );
   }
   const to = { ...options, out: view };

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireOptions } from "../../ffi/arguments.ts";
+import { cannot, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { type DType, isFloatDType } from "../../memory/dtype.ts";
 import { fromTypedArray } from "../creation.ts";
@@ -104,12 +104,12 @@ function quantiles<D extends DType>(
   const wrong = list.find((it) => typeof it !== "number" || !(it >= 0 && it <= most));
   if (wrong !== undefined) {
     throw new RangeError(
-      `Cannot ${action} as q must be in 0..${most}: it is ${describeValue(wrong)}`,
+      `${cannot(action)} as q must be in 0..${most}: it is ${describeValue(wrong)}`,
     );
   }
   if (!METHODS.includes(method)) {
     throw new TypeError(
-      `Cannot ${action} as options.method must be ${METHODS.join(", ")}: it is ${
+      `${cannot(action)} as options.method must be ${METHODS.join(", ")}: it is ${
         describeValue(method)
       }`,
     );
@@ -119,7 +119,9 @@ function quantiles<D extends DType>(
   const extents = kept.map((at) => whole.shape[at]!);
   const extent = sizeOf(axes.map((at) => whole.shape[at]!));
   if (extent === 0) {
-    throw new RangeError(`Cannot ${action} as the reduced axes must have elements: there are none`);
+    throw new RangeError(
+      `${cannot(action)} as the reduced axes must have elements: there are none`,
+    );
   }
   const dtype = meanResult(whole.dtype);
   using scope = new TensorScope();

@@ -91,7 +91,7 @@ Deno.test("Autotuner refuses wrong options and devices", () => {
   assertThrows(
     () => new Autotuner({} as never, { ...OPTIONS, name: "x" }),
     TypeError,
-    "Cannot autotune as device.context must be a DeviceContext",
+    "Cannot call autotune() as device.context must be a DeviceContext",
   );
 });
 

@@ -17,7 +17,7 @@ const rejects = (tensor: T.Tensor) =>
   assertRejects(
     () => tensor.toArray(),
     RangeError,
-    "Cannot take as indices must be in -4..3: one is 99",
+    "Cannot call take() as indices must be in -4..3: one is 99",
   );
 
 Deno.test("An index out of range is reported by its tensor, at each read, and by no other", async () => {

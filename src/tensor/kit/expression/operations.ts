@@ -4,6 +4,7 @@
  * @module
  */
 
+import { cannot } from "../../../ffi/arguments.ts";
 import type { DType } from "../../../memory/dtype.ts";
 import { bytesPerElement, cTypeOf, isFloatDType, isIntegerDType } from "../../../memory/dtype.ts";
 import { floatResult } from "../promotion.ts";
@@ -308,7 +309,7 @@ export function operationTypes(
   const { domain, result } = OPERATIONS[name];
   const problem = domainProblem(domain, common);
   if (problem !== undefined) {
-    throw new TypeError(`Cannot ${name} as the operands must be ${problem}: they are ${common}`);
+    throw new TypeError(`${cannot(name)} as the operands must be ${problem}: they are ${common}`);
   }
   if (result === "bool") return { computed: common, result: "bool" };
   // NumPy divides integers of all sizes as float64.
