@@ -157,7 +157,7 @@ Deno.test("fuse() copies operands whose strides are too many arguments for one k
     const all = Array.from({ length: 12 }, (_, k) => k % 2 ? x : turned);
     const total = all.reduce((sum, it) => sum.add(it)).sum({ axis });
     assertEquals(await sums(...all).toArray(), await total.toArray());
-    assertThrows(() => sums(...many), RangeError, "sum as one kernel must have at most 64");
+    assertThrows(() => sums(...many), RangeError, "sum() as one kernel must have at most 64");
   }
 });
 
