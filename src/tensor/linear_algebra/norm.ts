@@ -196,14 +196,16 @@ export function matrixNorm<D extends DType>(
   if (!MATRIX_ORDERS.includes(ord)) {
     const advice = [2, -2, "nuc"].includes(ord) ? ". It needs singular values" : "";
     throw new RangeError(
-      `Cannot ${action} as options.ord must be "fro", 1, -1, Infinity or -Infinity: it is ${
+      `${cannot(action)} as options.ord must be "fro", 1, -1, Infinity or -Infinity: it is ${
         describeValue(ord)
       }${advice}`,
     );
   }
   requireNumbers(x as Tensor, action);
   if (x.rank < 2) {
-    throw new RangeError(`Cannot ${action} as x must have at least 2 dimensions: it has ${x.rank}`);
+    throw new RangeError(
+      `${cannot(action)} as x must have at least 2 dimensions: it has ${x.rank}`,
+    );
   }
   if (ord === "fro") return norm(x, { ...rest, ord, axis: [-2, -1] });
   const summed = Math.abs(ord) === 1 ? -2 : -1;
@@ -212,7 +214,7 @@ export function matrixNorm<D extends DType>(
   if (x.shape.at(axis) === 0) {
     const name = axis === -1 ? "columns" : "rows";
     throw new RangeError(
-      `Cannot ${action} as x must have ${name}: its shape is ${shapeText(x.shape)}`,
+      `${cannot(action)} as x must have ${name}: its shape is ${shapeText(x.shape)}`,
     );
   }
   using scope = new TensorScope();
