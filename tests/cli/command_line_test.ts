@@ -73,7 +73,9 @@ Deno.test("`doctor --json` prints the documented fields", async () => {
   const deep = `${folder.path}/${"deep/".repeat(8)}bin`;
   Deno.mkdirSync(deep, { recursive: true });
   Deno.symlinkSync("/bin/true", `${deep}/g++`);
-  const text = await run(["doctor"], { PATH: `${deep}:${Deno.env.get("PATH")}` });
+  const text = await run(["doctor"], {
+    ...{ PATH: `${deep}:${Deno.env.get("PATH")}`, CXX: undefined, CUDAHOSTCXX: undefined },
+  });
   assertStringIncludes(text.stdout, `${deep}/g++`);
   // A word that is longer than its column stays whole, and ends the line.
   const wide = text.stdout.split("\n")

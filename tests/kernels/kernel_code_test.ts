@@ -116,8 +116,9 @@ Deno.test({
     assert(moments.registers <= 48, `${moments.registers} registers`);
 
     for (const row of [sum_row_of, max_row_of]) {
-      const loop = loopOf(row, 8);
-      assertEquals(countBefore(loop, WIDE_LOAD, /^(FADD|FMNMX)/), 8);
+      // Whole steps and the last one have loads of their own.
+      const loop = loopOf(row, 16);
+      assertEquals(countBefore(loop, WIDE_LOAD, /^(FADD|FMNMX)/), 16);
       // Four blocks of 256 threads fit a multiprocessor.
       assert(row.registers <= 64, `${row.registers} registers`);
     }

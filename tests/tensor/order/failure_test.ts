@@ -12,10 +12,10 @@ import { Kernel } from "../../../src/launch/kernel.ts";
 /** Runs `act` with a compiler that fails, for kernels whose name contains a text. */
 async function withBrokenCompiler(work: DeviceWork, name: string, act: () => Promise<void>) {
   const { compile } = work;
-  work.compile = function (generated) {
-    return generated.text.name.includes(name)
-      ? Promise.reject(new Error("no room on the disk"))
-      : compile.call(this, generated);
+  work.compile = async function (generated) {
+    if (!generated.text.name.includes(name)) return await compile.call(this, generated);
+    await Promise.resolve();
+    generated.fail(new Error("no room on the disk"));
   };
   try {
     await act();
