@@ -255,8 +255,12 @@ async function sanitize(
     // Failing calls are the subject of tests; here it is the memory accesses of kernels.
     ...(tool === "memcheck" ? ["--report-api-errors=no"] : []),
   ];
-  const command = [sanitizer, ...options, Deno.execPath(), "run", "-A", "--no-check", ...program];
-  const result = await runLimited(command, context.env, limit);
+  const end = performance.now() + limit;
+  const runTool = (...program: string[]) => {
+    const command = [sanitizer, ...options, Deno.execPath(), "run", "-A", "--no-check", ...program];
+    return runLimited(command, context.env, end - performance.now());
+  };
+  const result = await runTool(...program);
   context.files.log(`${tool}: ${result.outcome}`, result.output);
   // Some virtual machines do not support it.
   if (/Device not supported/i.test(result.output)) {
@@ -269,7 +273,17 @@ async function sanitize(
   if (counts === undefined || summary === undefined) {
     throw new Error(`Cannot find the summary of ${tool} in its output`);
   }
+  const control = await runTool(".ci/gpu/planted_faults.ts", tool);
+  context.files.log(`${tool} of a planted fault`, control.output);
+  if (!hasFindings(control.output)) {
+    return skipped(`${counts}, but compute-sanitizer does not find a planted fault here`);
+  }
   return passed(`${counts}; ${summary.replace(/^=+ /, "")}`);
+}
+
+/** Whether the output of compute-sanitizer counts anything but nothing. */
+export function hasFindings(output: string): boolean {
+  return /^=+ (?:ERROR|RACECHECK) SUMMARY: [1-9]/m.test(output);
 }
 
 /** The tests of a run on the host device, which only shows that the steps work. */

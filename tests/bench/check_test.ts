@@ -6,6 +6,7 @@ import {
   checkStages,
   describeFailure,
   emptyCheck,
+  hasFindings,
   unsuccessfulTests,
 } from "../../.ci/gpu/check.ts";
 import type { GpuContext } from "../../.ci/gpu/context.ts";
@@ -68,6 +69,15 @@ Deno.test("describeFailure() names failed checks with their errors, and findings
   assertEquals(describeFailure("error: no device", 2), "it failed with exit status 2");
   const many = Array.from({ length: 14 }, (_, at) => `✗  add ${at}  3 of 1 ULP`).join("\n");
   assert(describeFailure(many, 1).endsWith("add 11, 3 of 1 ULP; 2 more"));
+});
+
+Deno.test("hasFindings() tells whether compute-sanitizer found a fault", () => {
+  const race = (count: number) =>
+    `ran\n========= RACECHECK SUMMARY: ${count} hazards displayed (${count} errors, 0 warnings)\n`;
+  assertEquals([hasFindings(race(0)), hasFindings(race(31))], [false, true]);
+  assertEquals(hasFindings("========= ERROR SUMMARY: 0 errors"), false);
+  assertEquals(hasFindings("========= ERROR SUMMARY: 1 error"), true);
+  assertEquals(hasFindings("The application ended before the tool did"), false);
 });
 
 /** A test that fails until it has run that many times. */
