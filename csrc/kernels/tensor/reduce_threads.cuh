@@ -107,7 +107,9 @@ __device__ __forceinline__ void wait_for_cluster() {
 
 // Stores a value where block `rank` of the cluster has what `target` is in this one.
 template <typename V>
-__device__ __forceinline__ void store_in_cluster(V* target, V value, unsigned int rank) {
+__device__ __forceinline__ void store_in_cluster([[maybe_unused]] V* target,
+                                                 [[maybe_unused]] V value,
+                                                 [[maybe_unused]] unsigned int rank) {
 #if defined(GS_HAS_CLUSTERS)
   constexpr int words = sizeof(V) / 4;
   static_assert(sizeof(V) % 4 == 0, "values are stored by words");
