@@ -88,8 +88,13 @@ function readCommandLine(args: string[]): CommandLine {
   if (!(Number(limit) > 0)) {
     throw new UsageError(`Cannot run this as --limit must be a positive number: it is ${limit}`);
   }
-  const folder = output === undefined ? RESULTS : resolve(output);
   const only = String(parsed.only ?? "").split(",").filter((part) => part !== "");
+  if ((only.length > 0 || isOursOnly) && output === undefined) {
+    throw new UsageError(
+      "Cannot run this without --output, as bench/results has whole runs: --only and --ours are parts",
+    );
+  }
+  const folder = output === undefined ? RESULTS : resolve(output);
   return { command, device, only, isOursOnly, output: folder, commit, limit: Number(limit) * 1000 };
 }
 

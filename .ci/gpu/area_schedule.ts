@@ -105,6 +105,9 @@ export class AreaSchedule implements AsyncDisposable {
     this.#areas = [...AREAS, ...last].filter(({ area }) =>
       only.length === 0 || only.some((part) => area.includes(part))
     );
+    if (this.#areas.length === 0) {
+      throw new Error(`Cannot measure as --only must name an area: it is ${only.join(",")}`);
+    }
   }
 
   /** Starts the processes of the important areas, whose kernels compile while other steps run. */

@@ -119,7 +119,7 @@ function formatSection(
     return [[name, formatDuration(ours.fastest), ...times, ...(names.length === 0 ? [] : [ratio])]];
   });
   if (rows.length === 0) return [];
-  const header = ["", "ours", ...names, ...(names.length === 0 ? [] : ["fastest by ours"])];
+  const header = ["", "time", ...names, ...(names.length === 0 ? [] : ["fastest by ours"])];
   return [`### ${title}`, "", ...(text === undefined ? [] : [text, ""]), ...table(header, rows)];
 }
 

@@ -125,7 +125,8 @@ export function deviceMemory(
   return { free: free!, total: total! };
 }
 
-const WAIT_FOR_DEVICE = "wait for the device";
+/** The action of errors. */
+export const WAIT_FOR_DEVICE = "wait for the device";
 
 /** Waits, with a blocked thread, for all work of the device. */
 export function synchronizeDeviceSync(library: NativeLibrary, device: number): void {

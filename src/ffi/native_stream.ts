@@ -67,8 +67,13 @@ export function synchronizeStreamSync(
   call(library, "gs_stream_synchronize", { action: "wait for a stream", device }, stream);
 }
 
-export function createEvent(library: NativeLibrary, device: number, timing: boolean): number {
-  const context = { action: "create an event", device };
+export function createEvent(
+  library: NativeLibrary,
+  device: number,
+  timing: boolean,
+  action = "create an event",
+): number {
+  const context = { action, device };
   return call(library, "gs_event_create", context, device, timing ? 1 : 0)[0]!;
 }
 
@@ -91,17 +96,26 @@ export function recordEvent(
  *
  * @returns Whether the driver can.
  */
-export function recordDevice(library: NativeLibrary, device: number, event: number): boolean {
-  const action = "record an event after all work of the device";
+export function recordDevice(
+  library: NativeLibrary,
+  device: number,
+  event: number,
+  action: string,
+): boolean {
   const status = callStatus(library, "gs_event_record_device", action, device, event);
   if (status === UNSUPPORTED) return false;
   check(library, status, action, device);
   return true;
 }
 
-export function queryEvent(library: NativeLibrary, device: number, event: number): boolean {
+export function queryEvent(
+  library: NativeLibrary,
+  device: number,
+  event: number,
+  action = "query an event",
+): boolean {
   const status = withOperands(library, device, 0, event).gs_event_query();
-  if (status !== 0) check(library, status, "query an event", device);
+  if (status !== 0) check(library, status, action, device);
   return library.block[RESULT] === 1;
 }
 
@@ -111,12 +125,18 @@ export function synchronizeEventSync(
   library: NativeLibrary,
   device: number,
   event: number,
+  action = WAIT_FOR_EVENT,
 ): void {
-  call(library, "gs_event_synchronize", { action: WAIT_FOR_EVENT, device }, event);
+  call(library, "gs_event_synchronize", { action, device }, event);
 }
 
 /** Ended waits that a call takes from the waiter. */
 const ENDED_WAITS = 256;
+
+interface PendingWait extends PromiseWithResolvers<void> {
+  readonly device: number;
+  readonly action: string;
+}
 
 /**
  * The pending waits of a library for events. However many there are, they take one thread: the
@@ -125,7 +145,7 @@ const ENDED_WAITS = 256;
 class EventWaits {
   readonly #library: NativeLibrary;
   readonly #waiter: number;
-  readonly #pending = new Map<number, { device: number } & PromiseWithResolvers<void>>();
+  readonly #pending = new Map<number, PendingWait>();
   readonly #ended = new Float64Array(2 * ENDED_WAITS);
   #lastTicket = 0;
   #isRunning = false;
@@ -135,11 +155,11 @@ class EventWaits {
     this.#waiter = call(library, "gs_waiter_create", { action: WAIT_FOR_EVENT })[0]!;
   }
 
-  add(device: number, event: number): Promise<void> {
+  add(device: number, event: number, action: string): Promise<void> {
     const ticket = ++this.#lastTicket;
-    const context = { action: WAIT_FOR_EVENT, device };
+    const context = { action, device };
     call(this.#library, "gs_waiter_add", context, this.#waiter, event, ticket);
-    const wait = { device, ...Promise.withResolvers<void>() };
+    const wait = { device, action, ...Promise.withResolvers<void>() };
     this.#pending.set(ticket, wait);
     if (!this.#isRunning) void this.#run();
     return wait.promise;
@@ -171,7 +191,8 @@ class EventWaits {
     if (wait === undefined) return;
     this.#pending.delete(ticket);
     if (status === 0) return wait.resolve();
-    const context = { action: WAIT_FOR_EVENT, device: wait.device, call: "cudaEventQuery" };
+    const { device, action } = wait;
+    const context = { action, device, call: "cudaEventQuery" };
     wait.reject(statusError(this.#library, status, context));
   }
 }
@@ -186,10 +207,11 @@ export function synchronizeEvent(
   library: NativeLibrary,
   device: number,
   event: number,
+  action = WAIT_FOR_EVENT,
 ): Promise<void> {
   let waits = eventWaits.get(library);
   if (waits === undefined) eventWaits.set(library, waits = new EventWaits(library));
-  return waits.add(device, event);
+  return waits.add(device, event, action);
 }
 
 export function elapsedMilliseconds(

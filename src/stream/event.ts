@@ -8,7 +8,7 @@ import { displayAs } from "../ffi/display.ts";
 import { setImmediate } from "node:timers";
 import { requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import { synchronizeDevice } from "../ffi/native_device.ts";
+import { synchronizeDevice, WAIT_FOR_DEVICE } from "../ffi/native_device.ts";
 import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
 import {
   createEvent,
@@ -250,14 +250,18 @@ export function nextTurn(): Promise<void> {
  * costs about 30 µs; a query costs nanoseconds. Short waits therefore poll, and only long ones go
  * to the thread of all waits.
  */
-export async function eventDone(context: DeviceContext, event: number): Promise<void> {
+export async function eventDone(
+  context: DeviceContext,
+  event: number,
+  action?: string,
+): Promise<void> {
   const { library, ordinal } = context;
   const started = performance.now();
   do {
-    if (queryEvent(library, ordinal, event)) return;
+    if (queryEvent(library, ordinal, event, action)) return;
     await nextTurn();
   } while (performance.now() - started < POLLING_MILLISECONDS);
-  await synchronizeEvent(library, ordinal, event);
+  await synchronizeEvent(library, ordinal, event, action);
 }
 
 /**
@@ -268,13 +272,13 @@ export async function eventDone(context: DeviceContext, event: number): Promise<
  */
 export async function deviceDone(context: DeviceContext): Promise<void> {
   const { library, ordinal } = context;
-  const event = createEvent(library, ordinal, false);
+  const event = createEvent(library, ordinal, false, WAIT_FOR_DEVICE);
   const destroy = () => destroyEvent(library, ordinal, event);
   try {
-    if (recordDevice(library, ordinal, event)) {
-      await eventDone(context, event);
+    if (recordDevice(library, ordinal, event, WAIT_FOR_DEVICE)) {
+      await eventDone(context, event, WAIT_FOR_DEVICE);
       // Returns at once, after the driver has written what kernels have printed.
-      synchronizeEventSync(library, ordinal, event);
+      synchronizeEventSync(library, ordinal, event, WAIT_FOR_DEVICE);
     } else await synchronizeDevice(library, ordinal);
     giveBack(context, destroy, () => {});
   } catch (error) {

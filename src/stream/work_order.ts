@@ -90,7 +90,7 @@ export class WorkOrder {
     const context = this.#waiting.get(operation);
     if (context === undefined) return false;
     this.#waiting.delete(operation);
-    release(context);
+    releaseContext(context);
     // Those behind it need not wait for its kernel.
     this.#wake();
     return true;
@@ -156,13 +156,13 @@ export class WorkOrder {
       if (operation.preparation?.isSettled === false) return;
       this.#waiting.delete(operation);
       this.aside(() => operation.run());
-      release(context);
+      releaseContext(context);
     }
   }
 }
 
 /** Releases a context. If it was the last holder, its resources are given back. */
-function release(context: DeviceContext): void {
+export function releaseContext(context: DeviceContext): void {
   try {
     context.release();
   } catch (error) {

@@ -63,9 +63,7 @@ const BLOCK = 256;
 const PACKET_BLOCK = 128;
 /** Bytes of operands that a CUDA thread loads at once. */
 const MAX_LOADED = 64;
-/** Elements of a CUDA thread: each has its own code. */
-const MAX_ELEMENTS = 32;
-/** Packets of a thread. More would make the pieces that a block reads and then writes larger. */
+/** Packets of a thread: more would make the pieces that a block reads and then writes larger. */
 const MAX_PACKETS = 2;
 
 /** The smallest extent for tiles of CUDA threads. */
@@ -234,11 +232,10 @@ function packetsOf(tensors: readonly Tensor[], dtype: DType, classes: string): P
     loaded += bytes;
   }
   const elements = Math.min(16 / bytesPerElement(dtype), MAX_LOADED / widest);
-  const most = Math.min(MAX_ELEMENTS / elements, MAX_PACKETS);
   const count = Math.round(MAX_LOADED / (loaded * elements));
   return loaded === 0
     ? { threads: BLOCK, elements, count: 1 }
-    : { threads: PACKET_BLOCK, elements, count: Math.max(1, Math.min(count, most)) };
+    : { threads: PACKET_BLOCK, elements, count: Math.max(1, Math.min(count, MAX_PACKETS)) };
 }
 
 /** The C++ of a part of the body of an expression, for N elements. */

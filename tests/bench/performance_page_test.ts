@@ -40,7 +40,7 @@ Deno.test("performanceSection() has ours beside other libraries, also where we a
   const text = performanceSection([whole]);
   for (
     const line of [
-      "| | ours | PyTorch | compiled PyTorch | fastest by ours |",
+      "| | time | PyTorch | compiled PyTorch | fastest by ours |",
       "| `add` | 200 µs | 220 µs | 190 µs | 0.950 × |",
       "| 2 x 3 and 3 x 4 int8 | 5.00 µs |",
       "| 2 x 3 and 3 x 4 int8: `own kernel` | 6.00 µs |",

@@ -294,7 +294,7 @@ Deno.test("matmul() by cuBLASLt finishes in one pass, or leaves the product to a
     assertEquals(explained.variant, "packed");
     assertMatch(explained.reason, reason);
     const refuse = () => matmul(a, b, { ...options, variant: "cublaslt" });
-    assertThrows(refuse, RangeError, "Cannot call matmul() by options.variant cublaslt: ");
+    assertThrows(refuse, RangeError, "Cannot call matmul() with options.variant cublaslt: ");
   }
 });
 
@@ -496,7 +496,7 @@ Deno.test("matmul() names the places where cuBLASLt was searched for", async () 
   assert("problem" in absent);
   assertMatch(
     refusedBefore.message,
-    /^Cannot call matmul\(\) by options.variant cublaslt: cuBLASLt cannot be opened: /,
+    /^Cannot call matmul\(\) with options.variant cublaslt: cuBLASLt cannot be opened: /,
   );
   assertMatch(
     refusedBefore.message,

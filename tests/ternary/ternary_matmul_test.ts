@@ -249,7 +249,7 @@ Deno.test("ternaryMatmul() names wrong operands and options", async () => {
   assertEquals([narrow.variant, narrow.reason], [own.at(-1)!, "as requested"]);
   for (const foreign of ["dp4a", "neon"] as const) {
     if (own.includes(foreign)) continue;
-    const text = `by options.variant ${foreign}: ${device.label} runs ${own.join(", ")}`;
+    const text = `with options.variant ${foreign}: ${device.label} runs ${own.join(", ")}`;
     assertThrows(() => ternaryMatmul(x, weights, { variant: foreign }), RangeError, text);
   }
   // Compilations that have begun end before the test does.

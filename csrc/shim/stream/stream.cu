@@ -1,6 +1,8 @@
 // Streams: made here or adopted from other libraries.
 #include "shim/stream/stream.h"
 
+#include <optional>
+
 #include "shim/block.h"
 #include "shim/device/driver_table.h"
 #include "shim/isolate.h"
@@ -206,6 +208,9 @@ int32_t gs_event_synchronize(int32_t event) {
   return guarded([&] {
     const EventUse used = events.use(event);
     make_current(used->device);
+    // The wait for a device takes it after the work is done, whatever another thread captures.
+    std::optional<RelaxedQueries> relaxed;
+    if (used->stream.load(std::memory_order_relaxed) < 0) relaxed.emplace();
     GS_CALL(cudaEventSynchronize, used->event);
   });
 }

@@ -7,9 +7,8 @@
 import { checkSize, requireObject, trueArray } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
-import { synchronizeDevice } from "../../ffi/native_device.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
-import { nextTurn } from "../../stream/event.ts";
+import { deviceDone, nextTurn } from "../../stream/event.ts";
 import { copyBetween } from "../buffer_copy.ts";
 import type { DeviceBuffer } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
@@ -237,7 +236,7 @@ class StreamTarget<D extends DType> implements Disposable {
       await task.slots.done();
     } catch (error) {
       // Copies of unknown state may still use the memory.
-      await Promise.allSettled([synchronizeDevice(context.library, context.ordinal)]);
+      await Promise.allSettled([deviceDone(context)]);
       throw error;
     }
     using parts = new DisposableStack();

@@ -28,7 +28,8 @@ import {
  */
 export type AttentionDType = "float32" | "float16" | "bfloat16";
 const DTYPES: readonly AttentionDType[] = ["float32", "float16", "bfloat16"];
-const MAX_LENGTH = 2 ** 31 - 1 - KEY_TILE;
+/** Kernels count keys in 32 bits, some steps of keys beyond the last one. */
+export const MAX_LENGTH = 2 ** 31 - 2 ** 16;
 
 /**
  * Options of all kinds of attention.

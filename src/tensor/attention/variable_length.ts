@@ -20,6 +20,7 @@ import {
   checkWindow,
   contiguousHeads,
   logSumTensor,
+  MAX_LENGTH,
   narrowed,
   requireHeads,
   requireOperands,
@@ -32,7 +33,7 @@ function longestOf(ends: unknown, name: string, total: number, action: string): 
   const isList = Array.isArray(ends) && ends.length > 0 && ends.every(Number.isInteger);
   const isAscending = isList && ends[0] === 0 && ends.at(-1) === total &&
     ends.every((end, at) => at === 0 || end >= ends[at - 1]);
-  if (isAscending && total < 2 ** 31) {
+  if (isAscending && total <= MAX_LENGTH) {
     return Math.max(0, ...ends.slice(1).map((end, at) => end - ends[at]));
   }
   throw new RangeError(

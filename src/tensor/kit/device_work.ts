@@ -17,7 +17,7 @@ import type { CompileOptions } from "../../launch/module/compile_options.ts";
 import type { LaunchConfig } from "../../launch/launch_config.ts";
 import type { KernelArgument } from "../../launch/signature/signature_types.ts";
 import { isCapturing } from "../../stream/running_captures.ts";
-import { type Preparation, WorkOrder } from "../../stream/work_order.ts";
+import { type Preparation, releaseContext, WorkOrder } from "../../stream/work_order.ts";
 import {
   type KernelText,
   signatureOf,
@@ -312,13 +312,13 @@ export class DeviceWork {
       if (kernels.length === 1) return kernels[0]!.fail(error as Error);
       await Promise.all(kernels.map((kernel) => this.#compileUnit([kernel])));
     } finally {
-      context.release();
+      releaseContext(context);
     }
   }
 
   /**
-   * Calls `launch` once the kernel is compiled, or what else the operation needs is there, and all earlier operations are launched: at once if
-   * both hold already.
+   * Calls `launch` once the kernel is compiled, or what else the operation needs is there, and all
+   * earlier operations are launched: at once if both hold already.
    *
    * @param inputs The memory that it reads.
    * @param outputs The memory that it writes, which takes over failures of the inputs and its own.

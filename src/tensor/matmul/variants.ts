@@ -59,7 +59,7 @@ export function chooseVariant(
       return { variant, reason: `${reason}${wanted === undefined ? others : ", as requested"}` };
     }
     if (wanted !== undefined) {
-      throw new RangeError(`${cannot(action)} by options.variant ${variant.name}: ${reason}`);
+      throw new RangeError(`${cannot(action)} with options.variant ${variant.name}: ${reason}`);
     }
     refused.push(`not ${variant.name}: ${reason}`);
   }

@@ -22,7 +22,7 @@ Deno.test("matmul() leaves float8 to CUDA threads when NVRTC is older than 12.4"
     assertThrows(
       () => matmul(x, x, { dtype: "float32", variant: "mma" }),
       RangeError,
-      "Cannot call matmul() by options.variant mma: products of float8 need NVRTC 12.4 or newer: it is 12.3",
+      "Cannot call matmul() with options.variant mma: products of float8 need NVRTC 12.4 or newer: it is 12.3",
     );
   }
 });
