@@ -48,6 +48,8 @@ export default {
   description: "CUDA for Deno: tensors, memory pools and your own kernels",
   rewrites: { "README.md": "index.md", "examples/README.md": "examples/index.md" },
   outDir: "../pages",
+  // Figures stay beside their units.
+  head: [["style", {}, '.vp-doc td[style*="right"] { white-space: nowrap; }']],
   markdown: {
     // Sources are no pages: `site.ts` copies them as texts.
     config(md: Markdown) {
