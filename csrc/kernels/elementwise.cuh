@@ -70,8 +70,7 @@ __device__ __forceinline__ void map_arrays(i64 n, Operation operation, T* out,
   const Body<T, sizeof...(Input), Operation> body{operation, out, inputs...};
   const Space<1, 1> space{};
 #if defined(GS_BLOCK_FORM)
-  const i64 shares = static_cast<i64>(gridDim.x) * blockDim.x;
-  map_expression<0, 0, Packets>(space, n, (n + shares - 1) / shares, body);
+  map_expression<0, 0, Packets>(space, n, chunk_of_launch(n), body);
 #else
   const auto visit = [&](auto position) {
     using Own = decltype(position);

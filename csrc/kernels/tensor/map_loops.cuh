@@ -13,6 +13,12 @@
 #if defined(GS_BLOCK_FORM)
 namespace gridstride::tensor {
 
+// The chunk with which the threads of any launch take all elements.
+__device__ __forceinline__ i64 chunk_of_launch(i64 elements) {
+  const i64 threads = static_cast<i64>(gridDim.x) * blockDim.x;
+  return (elements + threads - 1) / threads;
+}
+
 template <int Rank, int Operands, typename Body>
 __device__ __forceinline__ void map(const Space<Rank, Operands>& space, i64 elements, i64 chunk,
                                     Body body) {
