@@ -65,7 +65,7 @@ struct StagedCodes {
       if ((i + 1) * apart <= columns || own_row + i * apart < columns) {
         const unsigned to = stage + target + i * apart * pitch;
         // q has zeros for groups beyond the depth, so their weights may be any.
-        if (own_group < groups) copy_chunk(to, source[i]);
+        if (groups >= stage_groups || own_group < groups) copy_chunk(to, source[i]);
       }
       source[i] += pitch;
     }
@@ -106,6 +106,11 @@ __device__ __forceinline__ void ternary_mma_staged(const TernaryProduct& p, cons
   const int stages = (depth + stage_depth - 1) / stage_depth;
   int copied = 0;
   unsigned write = 0;
+  const auto commit = [&]() {
+    commit_copies();
+    ++copied;
+    write = write == (Stages - 1) * stage_size ? 0 : write + stage_size;
+  };
   const auto fill = [&]() {
     if (copied < stages) {
       const int rest = depth - copied * stage_depth;
@@ -113,9 +118,7 @@ __device__ __forceinline__ void ternary_mma_staged(const TernaryProduct& p, cons
       codes.fill(memory + write + Rows::size, rest / group);
     }
     // An empty group where there is no such stage: groups are counted.
-    commit_copies();
-    ++copied;
-    write = write == (Stages - 1) * stage_size ? 0 : write + stage_size;
+    commit();
   };
 #pragma unroll 1
   for (int s = 0; s < Stages - 1; ++s) fill();
@@ -150,8 +153,8 @@ __device__ __forceinline__ void ternary_mma_staged(const TernaryProduct& p, cons
   wait_for_copies<Stages - 2>();
   __syncthreads();
   load(0);
-#pragma unroll 1
-  for (int stage = 0; stage < stages; ++stage) {
+  // `refill` gets the stage before this one, which no warp reads any more.
+  const auto multiply_stage = [&](const auto& refill) {
 #pragma unroll
     for (int step = 0; step < steps; ++step) {
       if (step % 2 == 0) {
@@ -166,11 +169,24 @@ __device__ __forceinline__ void ternary_mma_staged(const TernaryProduct& p, cons
       }
       // Behind the last stage these are old values, which nothing uses.
       load((step + 1) % steps);
-      // The stage before this one, which no warp reads any more.
-      if (step == 0) fill();
+      if (step == 0) refill();
       multiply(step);
     }
+  };
+  int stage = 0;
+  // With the conditions of edges, copies are 50 instructions more.
+  if (tile.rows == rows) {
+#pragma unroll 1
+    for (const int whole = depth / stage_depth; copied < whole; ++stage) {
+      multiply_stage([&]() {
+        q.template copy_whole<0, Rows::copies>(memory + write);
+        codes.fill(memory + write + Rows::size, stage_groups);
+        commit();
+      });
+    }
   }
+#pragma unroll 1
+  for (; stage < stages; ++stage) multiply_stage(fill);
 
   // ---- sums of warps that share the depth, and results -------------------------------------
   // Rows of sums that lanes store together lie in different banks.
