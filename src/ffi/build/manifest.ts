@@ -193,6 +193,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/kernels/ternary/ternary_matmul_loops.cuh",
   "csrc/kernels/ternary/ternary_matmul_threads.cuh",
   "csrc/kernels/ternary/ternary_mma.cuh",
+  "csrc/kernels/ternary/ternary_mma_staged.cuh",
   "csrc/kernels/ternary/ternary_weights.cuh",
   "csrc/shim/abi.cu",
   "csrc/shim/block.h",
