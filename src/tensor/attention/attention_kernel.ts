@@ -4,7 +4,7 @@
  * @module
  */
 
-import { templates } from "../kit/expression/kernel_template.ts";
+import { type KernelTemplate, templates } from "../kit/expression/kernel_template.ts";
 import { cannot, refuseOption } from "../../ffi/arguments.ts";
 import { bytesPerElement } from "../../memory/dtype.ts";
 import type { Stream } from "../../stream/stream.ts";
@@ -57,6 +57,10 @@ const DECODE_STAGES = 3;
 const DECODE_CHUNKS = 4;
 /** The bytes of a read. */
 const CHUNK_BYTES = 16;
+/** Keys and values that blocks read at the same time: what the second-level cache of an H100 holds. */
+const SECTION_BYTES = 32 * 2 ** 20;
+/** A block beyond all keys, in 32 bits. */
+const MAX_BLOCK = 2 ** 31;
 /** A distance beyond all keys. */
 const FAR = 2 ** 40;
 
@@ -226,8 +230,22 @@ export function chooseAttention(
   throw new RangeError(`${cannot(action)} with options.variant ${wanted}: ${refused}`);
 }
 
-/** The kernel with its parameters, the rows of a tile, and the threads and memory of a block. */
-function kernelFor(call: AttentionPlan) {
+/** A kernel. */
+interface AttentionKernel {
+  readonly template: KernelTemplate;
+  /** The name of the function with its parameters. */
+  readonly name: string;
+  readonly tileRows: number;
+  /** Threads of a block, and its dynamic shared memory. */
+  readonly block: number;
+  readonly sharedMemory: number;
+  readonly definitions: string;
+  /** How keys are split; as in general if it does not say. */
+  readonly split?: typeof SPLIT.decode;
+}
+
+/** The kernel of a call. */
+function kernelFor(call: AttentionPlan): AttentionKernel {
   const { v, source } = call;
   const rows = rowsOf(call);
   const { variant } = chooseAttention(call);
@@ -241,7 +259,6 @@ function kernelFor(call: AttentionPlan) {
     tileRows,
     block,
     sharedMemory: 0,
-    isDecode: false,
     definitions: "",
   };
 }
@@ -250,7 +267,7 @@ function kernelFor(call: AttentionPlan) {
 const powerOfTwo = (value: number) => 2 ** Math.ceil(Math.log2(value));
 
 /** The kernel for few rows. */
-function decodeKernel({ k, v, source }: AttentionPlan, rows: number) {
+function decodeKernel({ k, v, source }: AttentionPlan, rows: number): AttentionKernel {
   const tileRows = powerOfTwo(Math.max(1, rows));
   const parameters = [tileRows, k.shape[3], v.shape[3], DECODE_STAGES, DECODE_CHUNKS].join(", ");
   return {
@@ -259,7 +276,7 @@ function decodeKernel({ k, v, source }: AttentionPlan, rows: number) {
     tileRows,
     block: THREADS,
     sharedMemory: DECODE_STAGES * 2 * DECODE_CHUNKS * CHUNK_BYTES * THREADS,
-    isDecode: true,
+    split: SPLIT.decode,
     definitions: "",
   };
 }
@@ -271,37 +288,64 @@ const WIDE_TILES = 264;
 /** The bytes of an element, and of the range of keys of a row. */
 const MMA_BYTES = 2;
 const RANGE_BYTES = 8;
+/** The rows of visible blocks, and the tables of tiles. */
+const BLOCK_ROW_BYTES = 8;
+const TILE_TABLE_BYTES = 260;
+
+/** The warps of a block, and how many times 16 rows each has. */
+function warpsOf(
+  { q, k, batches, mask, blocks }: AttentionPlan,
+  rows: number,
+  widest: number,
+): readonly [warps: number, rowTiles: number] {
+  if (rows <= FEW_ROWS) return [1, 1];
+  // Twice as many rows of a warp read keys and values half as often, where registers last.
+  const wideTiles = batches * k.shape[1]! * Math.ceil(rows / (2 * TILE_ROWS));
+  if (wideTiles < WIDE_TILES || rows <= TILE_ROWS || widest > 128 || mask !== undefined) {
+    return [4, 1];
+  }
+  // The queries of a tile should see the same blocks.
+  const blockRows = blocks === undefined ? 0 : blocks.rows * q.shape[1]! / k.shape[1]!;
+  return [blockRows % (2 * TILE_ROWS) === 0 ? 4 : 2, 2];
+}
 
 /** The kernel for tensor cores. */
-function tensorCoreKernel(call: AttentionPlan, rows: number) {
-  const { q, k, v, source, batches, mask, blocks } = call;
+function tensorCoreKernel(call: AttentionPlan, rows: number): AttentionKernel {
+  const { q, v, source, blocks } = call;
   const [size, value] = [q.shape[3]!, v.shape[3]!].map((it) => Math.ceil(it / 16) * 16) as [
     number,
     number,
   ];
-  const warps = rows <= FEW_ROWS ? 1 : 4;
-  const wideTiles = batches * k.shape[1]! * Math.ceil(rows / (2 * TILE_ROWS));
-  // Twice as many rows of a warp read keys and values half as often, where registers last.
-  const isWide = wideTiles >= WIDE_TILES && rows > TILE_ROWS && Math.max(size, value) <= 128 &&
-    mask === undefined && blocks === undefined;
-  const rowTiles = isWide ? 2 : 1;
+  const [warps, rowTiles] = warpsOf(call, rows, Math.max(size, value));
   const keyTile = Math.max(size, value) <= 128 ? KEY_TILE : KEY_TILE / 2;
   const tileRows = warps * rowTiles * MMA_ROWS;
   // The tiles of queries, keys and values with a chunk without use in each row, and the ranges of
   // keys that rows and their block see.
   const pitchOf = (width: number) => width * MMA_BYTES + 16;
   const sharedMemory = (tileRows + keyTile) * pitchOf(size) + keyTile * pitchOf(value) +
-    (tileRows + 1) * RANGE_BYTES;
-  const parameters = [warps, rowTiles, keyTile, size, value, sharedMemory].join(", ");
+    (tileRows + 1) * RANGE_BYTES +
+    (blocks === undefined ? 0 : tileRows * BLOCK_ROW_BYTES + TILE_TABLE_BYTES);
+  const parameters = [warps, rowTiles, keyTile, size, value, sharedMemory, blocks !== undefined]
+    .join(", ");
   return {
     template: templates.attentionMma,
     name: `attention::attention_mma<Multiply, attention::Keys::${source}, ${parameters}>`,
     tileRows,
     block: warps * WARP,
     sharedMemory,
-    isDecode: false,
     definitions: multiplyText([q.dtype, q.dtype]),
   };
+}
+
+/**
+ * Heads of keys whose tiles alternate. If tiles see different numbers of keys, the longest ones of many
+ * heads begin first, and the launch does not end with a long one. Their keys and values stay in the
+ * second-level cache.
+ */
+function sectionOf({ k, v, batches, keys, right }: AttentionPlan): number {
+  if (storageOf(k).work.form === "block" || right >= keys) return 1;
+  const bytes = keys * (k.shape[3]! + v.shape[3]!) * bytesPerElement(k.dtype);
+  return Math.max(1, Math.min(batches * k.shape[1]!, Math.floor(SECTION_BYTES / bytes)));
 }
 
 /** The tiles of queries, the parts of the keys, and the launch. */
@@ -312,15 +356,14 @@ export function planAttention(call: AttentionPlan) {
   const tiles = Math.ceil(rowsOf(call) / kernel.tileRows);
   const jobs = batches * heads * tiles;
   const { form } = storageOf(k).work;
-  const split = SPLIT[
-    kernel.isDecode ? "decode" : form === "threads" && rowsOf(call) <= FEW_ROWS ? "few" : form
-  ];
+  const split = kernel.split ??
+    SPLIT[form === "threads" && rowsOf(call) <= FEW_ROWS ? "few" : form];
   const wanted = source === "ragged" || jobs === 0
     ? 1
     : Math.min(Math.ceil(split.blocks / jobs), Math.floor(keys / split.keys));
   const partKeys = Math.max(1, Math.ceil(keys / Math.max(1, wanted) / KEY_TILE)) * KEY_TILE;
   const parts = Math.max(1, Math.ceil(keys / partKeys));
-  return { kernel, tiles, partKeys, parts, grid: jobs * parts };
+  return { kernel, tiles, section: sectionOf(call), partKeys, parts, grid: jobs * parts };
 }
 
 /** Runs attention on a stream; the tensors are checked. */
@@ -330,7 +373,7 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
   const heads = k.shape[1]!;
   const group = q.shape[1]! / heads;
   const valueSize = v.shape[3]!;
-  const { kernel, tiles, partKeys, parts, grid } = planAttention(call);
+  const { kernel, tiles, section, partKeys, parts, grid } = planAttention(call);
   const shape = [batches, q.shape[1]!, queries, valueSize];
   const partOut = parts === 1
     ? undefined
@@ -364,11 +407,13 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
       Math.ceil(queries / blocks.rows),
       Math.ceil(keys / blocks.columns),
     ]),
-    block_rows: blocks?.rows ?? 1,
-    block_columns: blocks?.columns ?? 1,
+    block_rows: Math.min(blocks?.rows ?? 1, MAX_BLOCK),
+    block_columns: Math.min(blocks?.columns ?? 1, MAX_BLOCK),
     left: Math.min(call.left, FAR),
     right: Math.min(call.right, FAR),
     tiles,
+    all_heads: batches * heads,
+    section,
     parts,
     part_keys: source === "ragged" ? Math.max(partKeys, keys) : partKeys,
     page: places?.page ?? 1,
