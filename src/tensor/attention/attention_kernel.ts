@@ -40,21 +40,27 @@ const SPLIT = {
   threads: { blocks: 264, keys: 256 },
   // Reads are in flight in four blocks of each multiprocessor, and four others follow.
   few: { blocks: 1056, keys: 256 },
-  // Four blocks of each multiprocessor run at once, and read ahead all the time.
+  // Four blocks of each multiprocessor run at once, and read ahead all the time; on tensor cores two
+  // blocks.
   decode: { blocks: 528, keys: 256 },
+  decodeMma: { blocks: 264, keys: 256 },
 } as const;
-/**
- * The most rows that CUDA threads multiply as they read keys: of all, and of those that tensor cores
- * take. More of these cost more instructions than the read leaves time for.
- */
+/** The most rows that are multiplied as keys are read. */
 const DECODE_ROWS = 8;
-const DECODE_MMA_ROWS = 4;
+/** Where tensor cores cannot do that, more rows cost CUDA threads more than the read leaves time for. */
+const DECODE_THREADS_ROWS = 4;
 /**
  * Steps of keys and values that a thread has under way or uses, and chunks of keys in a step. Four
  * blocks share the 228 KiB of a multiprocessor of capability 9.0.
  */
 const DECODE_STAGES = 3;
 const DECODE_CHUNKS = 4;
+/**
+ * The shared memory of a block on tensor cores, of which each multiprocessor of capability 9.0 has two,
+ * and the stages that it should have.
+ */
+const DECODE_MMA_BYTES = 112 * 1024;
+const DECODE_MMA_STAGES = 3;
 /** The bytes of a read. */
 const CHUNK_BYTES = 16;
 /** Keys and values that blocks read at the same time: what the second-level cache of an H100 holds. */
@@ -180,16 +186,41 @@ function isPlaced(tensor: Tensor): boolean {
   return places.every((place) => place * size % CHUNK_BYTES === 0);
 }
 
+/** Rows that an instruction of a tensor core multiplies, and the bytes of their elements. */
+const MMA_ROWS = 16;
+const MMA_BYTES = 2;
+
+/** The bytes of a row in shared memory, with a chunk without use. */
+const pitchOf = (width: number) => width * MMA_BYTES + CHUNK_BYTES;
+
 /** The rows of queries that share a head of keys. */
 const rowsOf = ({ q, k, queries }: AttentionPlan) => queries * q.shape[1]! / k.shape[1]!;
 
-/** Whether a call has few rows, which CUDA threads multiply as they read the keys. */
+/** Whether a call has few rows, which are multiplied as the keys are read. */
 function isDecode(call: AttentionPlan): boolean {
   const { q, k, v } = call;
   return storageOf(q).work.form === "threads" && rowsOf(call) <= DECODE_ROWS &&
     [k, v].every((it) =>
       isPlaced(it) && it.shape[3]! * bytesPerElement(it.dtype) % CHUNK_BYTES === 0
     );
+}
+
+/** The stages of few rows on tensor cores; 0 if they do not take them. */
+function decodeMmaStages(call: AttentionPlan): number {
+  const { q, k, v } = call;
+  const isTaken = isDecode(call) && [k, v].every((it) => it.shape[3]! % MMA_ROWS === 0);
+  if (!isTaken) return 0;
+  const { sharedMemoryPerBlock, sharedMemoryPerBlockOptIn } = q.context.info;
+  const room = Math.max(sharedMemoryPerBlock, sharedMemoryPerBlockOptIn);
+  const inHalf = Math.floor(Math.min(DECODE_MMA_BYTES, room) / decodeStageBytes(call));
+  if (inHalf >= DECODE_MMA_STAGES) return inHalf;
+  const inAll = Math.min(Math.floor(room / decodeStageBytes(call)), DECODE_MMA_STAGES);
+  return inAll >= 2 ? inAll : 0;
+}
+
+/** The bytes of a stage of all warps. */
+function decodeStageBytes({ k, v }: AttentionPlan): number {
+  return THREADS / WARP * MMA_ROWS * (pitchOf(k.shape[3]!) + pitchOf(v.shape[3]!));
 }
 
 /** The kernel of a call, and the reason for it. */
@@ -199,7 +230,9 @@ export function chooseAttention(
   const { action, q, variant } = call;
   const others = storageOf(q).work.form === "block" ? "loops" : "simt";
   const reasons = {
-    mma: `tensor cores multiply ${q.dtype}`,
+    mma: decodeMmaStages(call) > 0
+      ? "tensor cores multiply few rows of queries as they read the keys"
+      : `tensor cores multiply ${q.dtype}`,
     simt: isDecode(call)
       ? "CUDA threads multiply few rows of queries as they read the keys"
       : "CUDA threads multiply tiles in shared memory",
@@ -209,13 +242,13 @@ export function chooseAttention(
   };
   const against = againstMma(call);
   if (variant === undefined) {
-    if (isDecode(call) && (against !== undefined || rowsOf(call) <= DECODE_MMA_ROWS)) {
-      return { variant: "simt", reason: reasons.simt };
-    }
     const isImitated = against === undefined && q.context.library.kind === "host";
     const reason = isImitated
       ? "the host device imitates tensor cores, which takes longer"
       : against;
+    const isForThreads = isDecode(call) && (reason !== undefined ||
+      decodeMmaStages(call) === 0 && rowsOf(call) <= DECODE_THREADS_ROWS);
+    if (isForThreads) return { variant: "simt", reason: reasons.simt };
     if (reason === undefined) return { variant: "mma", reason: reasons.mma };
     return { variant: others, reason: `${reasons[others]}; not mma: ${reason}` };
   }
@@ -241,7 +274,7 @@ interface AttentionKernel {
   readonly sharedMemory: number;
   readonly definitions: string;
   /** How keys are split; as in general if it does not say. */
-  readonly split?: typeof SPLIT.decode;
+  readonly split?: typeof SPLIT[keyof typeof SPLIT];
 }
 
 /** The kernel of a call. */
@@ -249,7 +282,10 @@ function kernelFor(call: AttentionPlan): AttentionKernel {
   const { v, source } = call;
   const rows = rowsOf(call);
   const { variant } = chooseAttention(call);
-  if (variant === "mma") return tensorCoreKernel(call, rows);
+  if (variant === "mma") {
+    const stages = decodeMmaStages(call);
+    return stages > 0 ? decodeMmaKernel(call, stages) : tensorCoreKernel(call, rows);
+  }
   if (variant === "simt" && isDecode(call)) return decodeKernel(call, rows);
   const tileRows = rows <= FEW_ROWS ? FEW_ROWS : TILE_ROWS;
   const [columns, block] = variant === "loops" ? [0, 1] : [columnsOf(v.shape[3]!), THREADS];
@@ -260,6 +296,21 @@ function kernelFor(call: AttentionPlan): AttentionKernel {
     block,
     sharedMemory: 0,
     definitions: "",
+  };
+}
+
+/** The kernel for few rows on tensor cores. */
+function decodeMmaKernel(call: AttentionPlan, stages: number): AttentionKernel {
+  const { q, k, v, source } = call;
+  const parameters = [k.shape[3], v.shape[3], stages].join(", ");
+  return {
+    template: templates.attentionDecodeMma,
+    name: `attention::attention_decode_mma<Multiply, attention::Keys::${source}, ${parameters}>`,
+    tileRows: DECODE_ROWS,
+    block: THREADS,
+    sharedMemory: stages * decodeStageBytes(call),
+    split: SPLIT.decodeMma,
+    definitions: multiplyText([q.dtype, q.dtype]),
   };
 }
 
@@ -281,12 +332,9 @@ function decodeKernel({ k, v, source }: AttentionPlan, rows: number): AttentionK
   };
 }
 
-/** Rows that an instruction of a tensor core multiplies. */
-const MMA_ROWS = 16;
 /** Tiles of 128 rows that leave no multiprocessor without two of them. */
 const WIDE_TILES = 264;
-/** The bytes of an element, and of the range of keys of a row. */
-const MMA_BYTES = 2;
+/** The bytes of the range of keys of a row. */
 const RANGE_BYTES = 8;
 /** The rows of visible blocks, and the tables of tiles. */
 const BLOCK_ROW_BYTES = 8;
@@ -321,7 +369,6 @@ function tensorCoreKernel(call: AttentionPlan, rows: number): AttentionKernel {
   const tileRows = warps * rowTiles * MMA_ROWS;
   // The tiles of queries, keys and values with a chunk without use in each row, and the ranges of
   // keys that rows and their block see.
-  const pitchOf = (width: number) => width * MMA_BYTES + 16;
   const sharedMemory = (tileRows + keyTile) * pitchOf(size) + keyTile * pitchOf(value) +
     (tileRows + 1) * RANGE_BYTES +
     (blocks === undefined ? 0 : tileRows * BLOCK_ROW_BYTES + TILE_TABLE_BYTES);
