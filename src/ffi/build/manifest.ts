@@ -156,6 +156,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/kernels/spin.cu",
   "csrc/kernels/spin.cuh",
   "csrc/kernels/tensor/attention/attention.cuh",
+  "csrc/kernels/tensor/attention/attention_decode_mma.cuh",
   "csrc/kernels/tensor/attention/attention_decode_threads.cuh",
   "csrc/kernels/tensor/attention/attention_loops.cuh",
   "csrc/kernels/tensor/attention/attention_mma.cuh",
