@@ -87,7 +87,7 @@ Deno.test("compile() gives advice about kernels that use types of PyTorch", asyn
   assertStringIncludes(error.message, ADVICE);
   assertEquals(error.diagnostics[0]!.line, 2);
   // This one is refused before a compiler sees it.
-  const held = "struct S { at::Half x; __device__ float f() { return 0; } };\n";
+  const held = "#define HELD struct S { at::Half x; __device__ float f() { return 0; } };\nHELD\n";
   const source = WITH_TENSORS.replace("__global__", `${held}__global__`);
   const refusal = await assertRejects(() => device.compile(source), CompileError, "cannot hold");
   assertStringIncludes(refusal.message, ADVICE);
