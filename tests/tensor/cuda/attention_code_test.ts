@@ -85,7 +85,9 @@ for (const blockSize of [64, 128]) {
       });
       const loop = innerLoop(code, /^HMMA/);
       assertEquals(countOf(loop, /^HMMA/), 256);
-      assertLessOrEqual(countOf(loop, INTEGER) / countOf(loop, /^HMMA/), 0.5);
+      // Tiles of 64 rows have half as many threads, so each copies twice as much.
+      const most = blockSize === 64 ? 0.6 : 0.5;
+      assertLessOrEqual(countOf(loop, INTEGER) / countOf(loop, /^HMMA/), most);
       // Two copies and the end of each, no look-up in the mask, and no comparison of keys.
       assertEquals(countOf(loop, /^BAR/), 2);
       assertEquals(countOf(loop, /^(?:STL|LDG\.|CALL)/), 0);
