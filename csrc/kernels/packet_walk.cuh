@@ -52,7 +52,7 @@ template <typename T, int N, int Packets>
 __device__ __forceinline__ Elements<T, N, Packets> load(const T* array,
                                                         Position<N, Packets> position) {
   Elements<T, N, Packets> elements;
-#pragma unroll
+  GS_UNROLL
   for (int p = 0; p < Packets; ++p) {
     elements.packet[p].read(array + position.first + p * position.step);
   }
