@@ -20,7 +20,7 @@
  * batch of 64 bytes.
  * Numerics: u = 2^-24 and D = 4 for float32, u = 2^-24 and D = 5 for float16 and bfloat16,
  * u = 2^-53 and D = 3 for float64, int64 and uint64 and 4 for int32 and uint32, u = 0 for narrower
- * integers; b = ceil(n / (batch * block * grid)) + 6 batches per thread, a = 6 + block / 32
+ * integers; b = ceil(n / (batch * block * grid)) + 9 batches per thread, a = 6 + block / 32
  * additions per value of a block, c = ceil(grid / block) + 6 + block / 32 in the second launch. To
  * first order
  *     |M2 error|   <= (3 D + 5) u (M2 + n (D u max|x|)^2) + (b^2 + a + c + 12) 2^-53 M2
