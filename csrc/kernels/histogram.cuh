@@ -131,12 +131,12 @@ __device__ __forceinline__ void count_elements(const T* __restrict__ x, unsigned
     const auto elements = load(x, position);
     unsigned int bins[count] = {};
     bool certain = is_exact_in_float<T>;
-#pragma unroll
+    GS_UNROLL
     for (int i = 0; i < count && is_exact_in_float<T>; ++i) {
       certain &= estimate.find(static_cast<float>(load(elements[i])), bins[i]);
     }
     if (!certain) {
-#pragma unroll
+      GS_UNROLL
       for (int i = 0; i < count; ++i) {
         const auto value = load(elements[i]);
         if (!is_exact_in_float<T> || !estimate.find(static_cast<float>(value), bins[i])) {
@@ -144,7 +144,7 @@ __device__ __forceinline__ void count_elements(const T* __restrict__ x, unsigned
         }
       }
     }
-#pragma unroll
+    GS_UNROLL
     for (int i = 0; i < count; ++i) {
       if (bins[i] < binning.bins) increment(bins[i]);
     }
@@ -162,7 +162,7 @@ __device__ __forceinline__ void count_bytes(const T* __restrict__ x, unsigned lo
 
   const auto visit = [&](auto position) {
     const auto elements = load(x, position);
-#pragma unroll
+    GS_UNROLL
     for (int i = 0; i < decltype(position)::count; ++i) {
       atomicAdd(&pattern_counts[static_cast<unsigned char>(elements[i])], 1u);
     }
