@@ -84,7 +84,7 @@ export function histogram<D extends NumericDType>(
   kernel.launch(config, x, counts, counts.length, copies, low, high, x.length);
 }
 
-function requireBins(elements: number, bins: number, low: number, high: number): void {
+export function requireBins(elements: number, bins: number, low: number, high: number): void {
   if (bins === 0 || bins > 0xffffffff) {
     throw new RangeError(
       `Cannot count a histogram as counts must have 1..${0xffffffff} elements: it has ${bins}`,
