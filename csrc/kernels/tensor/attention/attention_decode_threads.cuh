@@ -30,7 +30,7 @@ __device__ __forceinline__ float fast_power_of_2(float x) {
   return result;
 }
 
-// Makes 0 of 16-bit elements of a chunk that are NaN or infinite, and returns whether there are any.
+// Makes 0 of elements of 16 bits that are NaN or infinite, and returns whether there are any.
 // `infinity` has the bits of one.
 __device__ __forceinline__ bool clear_others(uint4& chunk, unsigned infinity) {
   // Magnitudes of others reach the highest bit.
