@@ -61,6 +61,8 @@ const DECODE_CHUNKS = 4;
  */
 const DECODE_MMA_BYTES = 112 * 1024;
 const DECODE_MMA_STAGES = 3;
+/** The longest rows of keys and values of which tensor cores take few queries: longer ones spill. */
+const DECODE_MMA_WIDTH = 128;
 /** The bytes of a read. */
 const CHUNK_BYTES = 16;
 /**
@@ -212,7 +214,10 @@ function isDecode(call: AttentionPlan): boolean {
 /** The stages of few rows on tensor cores; 0 if they do not take them. */
 function decodeMmaStages(call: AttentionPlan): number {
   const { q, k, v } = call;
-  const isTaken = isDecode(call) && [k, v].every((it) => it.shape[3]! % MMA_ROWS === 0);
+  const isTaken = isDecode(call) &&
+    [k, v].every(({ shape: [, , , width] }) =>
+      width! % MMA_ROWS === 0 && width! <= DECODE_MMA_WIDTH
+    );
   if (!isTaken) return 0;
   const { sharedMemoryPerBlock, sharedMemoryPerBlockOptIn } = q.context.info;
   const room = Math.max(sharedMemoryPerBlock, sharedMemoryPerBlockOptIn);

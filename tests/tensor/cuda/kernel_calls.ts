@@ -346,7 +346,7 @@ function* attentions(stage: Stage) {
   };
   // Tiles of 16 and of 64 queries.
   for (const queries of [4, 256]) {
-    for (const size of queries > 16 ? [16, 64, 128, 192, 256] : [64, 256]) {
+    for (const size of queries > 16 ? [16, 64, 128, 192, 256] : [64, 128, 256]) {
       yield call("float16", [size], queries);
     }
     for (const size of [64, 256]) yield call("bfloat16", [size], queries);
