@@ -13,6 +13,7 @@ import { full } from "../tensor/creation.ts";
 import { shapeText } from "../tensor/kit/layout.ts";
 import { concat, fromTypedArray, type Shape, Tensor, type TensorOptions } from "../tensor/mod.ts";
 import type { RowDType } from "../tensor/row_steps.ts";
+import { TensorScope } from "../tensor/scope.ts";
 import { decodeBytes, requireBytes, requireScales, scaleError, storedScales } from "./codec.ts";
 import { checkedScales, decodeTensor, encodeTensor } from "./device_codec.ts";
 import type { CodecOptions } from "./formats.ts";
@@ -116,6 +117,49 @@ export class TernaryWeights {
     using own = codes;
     using ownScale = scale;
     return ofCodes({ codes: own, scale: ownScale }, options);
+  }
+
+  /**
+   * Joins matrices of equally many columns, the rows of one below those of another. Rows keep their
+   * scales.
+   *
+   * @param parts The matrices, at least one.
+   * @throws {RangeError} If there is none, or their columns are not equally many.
+   * @throws {TypeError} If one is disposed, or they are on several devices.
+   *
+   * @example
+   * ```ts
+   * import { ones } from "@gridstride/cuda/tensor";
+   * import { TernaryWeights } from "@gridstride/cuda/ternary";
+   *
+   * using query = TernaryWeights.from(ones([64, 64]));
+   * using key = TernaryWeights.from(ones([16, 64]));
+   * using joined = TernaryWeights.concat([query, key]);
+   * console.log(joined.shape, joined.scale.shape); // [ 80, 64 ] [ 80 ]
+   * ```
+   */
+  static concat(parts: readonly TernaryWeights[], options: TensorOptions = {}): TernaryWeights {
+    const action = "join TernaryWeights";
+    requireOptions(options, ["stream"], action);
+    for (const part of parts) {
+      requireInstance(part, TernaryWeights, "parts", action);
+      part.codes.requireUsable(action, "parts");
+    }
+    const columns = parts[0]?.shape[1];
+    if (columns === undefined || parts.some(({ shape }) => shape[1] !== columns)) {
+      throw new RangeError(
+        `${cannot(action)} as parts must be matrices of equally many columns: the shapes are ${
+          parts.map(({ shape }) => shapeText(shape)).join(", ")
+        }`,
+      );
+    }
+    using scope = new TensorScope();
+    const codes = concat(parts.map((part) => part.codes), streamOf(options));
+    const scale = concat(
+      parts.map((part) => part.scale.broadcastTo([part.shape[0]])),
+      streamOf(options),
+    );
+    return make([codes.shape[0]!, columns], scope.keep(codes), scope.keep(scale));
   }
 
   static {
