@@ -7,14 +7,18 @@
 import { cannot, checkInteger, refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import {
+  attendPages,
+  type PagedKeys,
+  type PlacedRows,
+} from "../../tensor/attention/paged_cache.ts";
+import { PageTable } from "../../tensor/attention/page_table.ts";
+import {
   concat,
-  decodeAttention,
   embedding,
+  empty,
   fromTypedArray,
   matmul,
-  PagedCache,
   rmsNorm,
-  rotaryEmbedding,
   take,
   type Tensor,
 } from "../../tensor/mod.ts";
@@ -23,6 +27,7 @@ import { ternaryMatmul } from "../../ternary/ternary_matmul.ts";
 import type { TernaryWeights } from "../../ternary/weights.ts";
 import type { ModelConfig } from "../config.ts";
 import { type Norm, type QuantizedRows, quantizeGated, quantizeRows } from "./activations.ts";
+import { rotateAndStore, rotationOf, type RowPlaces } from "./rotation.ts";
 import type { DecoderDType, DecoderWeights, LayerWeights } from "./weights.ts";
 
 /** Options of {@linkcode Decoder}. */
@@ -56,9 +61,23 @@ interface Group {
 interface Batch {
   readonly tokens: Int32Array<ArrayBuffer>;
   readonly positions: Int32Array<ArrayBuffer>;
+  /** The place of each row's key in the pages. */
+  readonly slots: Int32Array<ArrayBuffer>;
   readonly groups: readonly Group[];
+  /** Adds the tokens to their sequences. */
+  readonly commit: () => void;
   /** The first row and the number of rows of each input, in the order of the inputs. */
   readonly places: readonly { readonly start: number; readonly count: number }[];
+}
+
+/** A group whose pages are known to the device. */
+interface PlacedGroup extends Group {
+  readonly rows: PlacedRows;
+}
+
+/** What all layers read of a batch. */
+interface PlacedBatch extends RowPlaces {
+  readonly groups: readonly PlacedGroup[];
 }
 
 /** The state between layers: the residual stream, and the part that the next norm adds to it. */
@@ -71,13 +90,14 @@ const ACTION = "run a decoder";
 
 /**
  * Runs the layers of a ternary model on new tokens of sequences. Their keys and values are in pages,
- * of which each layer has a pool of its own.
+ * of which each layer has a pool of its own. A sequence has the same pages in all layers.
  *
  * Weights are not disposed with the decoder: several may share them.
  */
 export class Decoder implements Disposable {
   readonly weights: DecoderWeights;
-  readonly #caches: readonly PagedCache<DecoderDType>[];
+  readonly #pools: readonly PagedKeys[];
+  readonly #table: PageTable;
 
   /**
    * Allocates the pages.
@@ -85,20 +105,22 @@ export class Decoder implements Disposable {
    * @throws {RangeError} If a number is out of range.
    */
   constructor(weights: DecoderWeights, options: DecoderOptions) {
-    requireOptions(options, ["pages", "pageSize", "cacheDType"], "make a decoder");
+    const action = "make a decoder";
+    requireOptions(options, ["pages", "pageSize", "cacheDType"], action);
     const { config, context } = weights;
-    const { cacheDType = "float32", ...pages } = options;
+    const { pages, pageSize = 16, cacheDType: dtype = "float32" } = options;
+    if (!["float32", "float16", "bfloat16"].includes(dtype)) {
+      refuseOption(TypeError, action, "cacheDType", "float32, float16 or bfloat16", dtype);
+    }
+    checkInteger(pageSize, "options.pageSize", action, 1, 2 ** 16);
+    checkInteger(pages, "options.pages", action, 1, Math.floor((2 ** 31 - 2 ** 16) / pageSize));
     this.weights = weights;
     using scope = new TensorScope();
-    this.#caches = Array.from({ length: config.layers }, () =>
-      new PagedCache<DecoderDType>({
-        ...pages,
-        dtype: cacheDType,
-        heads: config.keyValueHeads,
-        headSize: config.headSize,
-        device: { context },
-      }));
-    for (const { keys, values } of this.#caches) scope.keep([keys, values]);
+    const shape = [pages, pageSize, config.keyValueHeads, config.headSize];
+    const pool = () => empty(shape, { dtype, device: { context } }) as Tensor;
+    this.#pools = Array.from({ length: config.layers }, () => ({ keys: pool(), values: pool() }));
+    this.#table = new PageTable(pages, pageSize);
+    scope.keep(this.#pools);
   }
 
   /** The shape of the model. */
@@ -108,13 +130,12 @@ export class Decoder implements Disposable {
 
   /** The number of pages of a layer that no sequence has. */
   get freePages(): number {
-    return this.#caches[0]!.freePages;
+    return this.#table.freePages;
   }
 
   /** Adds an empty sequence, and returns its number. */
   add(): number {
-    // All layers see the same calls, so they give it the same number.
-    return this.#caches.map((cache) => cache.add())[0]!;
+    return this.#table.add();
   }
 
   /**
@@ -123,7 +144,7 @@ export class Decoder implements Disposable {
    * @throws {RangeError} If there is no such sequence.
    */
   remove(sequence: number): void {
-    for (const cache of this.#caches) cache.remove(sequence);
+    this.#table.remove(sequence, "remove a sequence");
   }
 
   /**
@@ -132,7 +153,7 @@ export class Decoder implements Disposable {
    * @throws {RangeError} If there is no such sequence.
    */
   lengthOf(sequence: number): number {
-    return this.#caches[0]!.lengthOf(sequence);
+    return this.#table.lengthOf(sequence, "query the length");
   }
 
   /**
@@ -201,10 +222,8 @@ export class Decoder implements Disposable {
       );
     }
     const known = new Set<number>();
-    let needed = 0;
-    const pageSize = this.#caches[0]!.keys.shape[1]!;
     for (const { sequence, tokens } of inputs as readonly DecoderInput[]) {
-      const length = this.lengthOf(sequence);
+      const length = this.#table.lengthOf(sequence, ACTION);
       if (known.has(sequence)) {
         throw new TypeError(
           `${cannot(ACTION)} as inputs must have each sequence once: ${sequence} is there twice`,
@@ -229,12 +248,6 @@ export class Decoder implements Disposable {
             `context: it would have ${length + tokens.length}`,
         );
       }
-      needed += Math.ceil((length + tokens.length) / pageSize) - Math.ceil(length / pageSize);
-    }
-    if (needed > this.freePages) {
-      throw new RangeError(
-        `${cannot(ACTION)} as enough pages must be free: it needs ${needed} of ${this.freePages}`,
-      );
     }
     return this.#batch(inputs);
   }
@@ -242,38 +255,49 @@ export class Decoder implements Disposable {
   #batch(inputs: readonly DecoderInput[]): Batch {
     // Sequences with equally many tokens are neighbours, so attention takes them at once.
     const sizes = Map.groupBy(inputs.keys(), (at) => inputs[at]!.tokens.length);
-    const rows = inputs.reduce((sum, { tokens }) => sum + tokens.length, 0);
-    const [all, positions] = [new Int32Array(rows), new Int32Array(rows)];
+    const order = [...sizes.values()].flat();
+    const sequences = order.map((at) => inputs[at]!.sequence);
+    const counts = order.map((at) => inputs[at]!.tokens.length);
+    const { slots, commit } = this.#table.grow(sequences, counts, ACTION);
+    const [tokens, positions] = [new Int32Array(slots.length), new Int32Array(slots.length)];
     const places: { start: number; count: number }[] = [];
     let start = 0;
-    const groups: Group[] = [];
-    for (const [tokens, members] of sizes) {
-      groups.push({ sequences: members.map((at) => inputs[at]!.sequence), tokens, start });
-      for (const at of members) {
-        places[at] = { start, count: tokens };
-        const first = this.lengthOf(inputs[at]!.sequence);
-        for (let k = 0; k < tokens; k++) {
-          all[start + k] = inputs[at]!.tokens[k]!;
-          positions[start + k] = first + k;
-        }
-        start += tokens;
-      }
+    for (const [k, at] of order.entries()) {
+      const count = counts[k]!;
+      const first = this.#table.lengthOf(sequences[k]!, ACTION);
+      places[at] = { start, count };
+      tokens.set(inputs[at]!.tokens, start);
+      for (let row = 0; row < count; row++) positions[start + row] = first + row;
+      start += count;
     }
-    return { tokens: all, positions, groups, places };
+    const groups = [...sizes].map(([count, members]): Group => ({
+      sequences: members.map((at) => inputs[at]!.sequence),
+      tokens: count,
+      start: places[members[0]!]!.start,
+    }));
+    return { tokens, positions, slots, groups, commit, places };
   }
 
-  /** Runs all layers on the rows of a batch. */
-  #layers({ tokens, positions, groups }: Batch): Stream {
-    const { context, layers } = this.weights;
-    const place = { device: { context } };
-    const places = fromTypedArray(positions, [positions.length], place);
-    const indices: Tensor<"int32"> = fromTypedArray(tokens, [tokens.length], place);
-    const rows = embedding(this.weights.embedding, indices) as Tensor;
+  /** Adds the tokens of a batch to their sequences, and runs all layers on its rows. */
+  #layers({ tokens, positions, slots, groups, commit }: Batch): Stream {
+    const uploaded = (values: Int32Array<ArrayBuffer>): Tensor<"int32"> =>
+      fromTypedArray(values, [values.length], { device: this.weights });
+    commit();
+    const batch: PlacedBatch = {
+      rotation: rotationOf(uploaded(positions), this.config),
+      slots: uploaded(slots),
+      groups: groups.map((group) => {
+        const { table, ...rows } = this.#table.rowsOf(group.sequences, ACTION);
+        const count = group.sequences.length;
+        return { ...group, rows: { ...rows, count, places: uploaded(table) as Tensor } };
+      }),
+    };
+    const rows = embedding(this.weights.embedding, uploaded(tokens)) as Tensor;
     let stream: Stream = { hidden: converted(rows, "float32"), pending: undefined };
-    for (const [index, layer] of layers.entries()) {
+    for (const [index, layer] of this.weights.layers.entries()) {
       // The memory of a layer is that of the next one.
       using scope = new TensorScope();
-      const next = this.#layer(layer, this.#caches[index]!, stream, places, groups);
+      const next = this.#layer(layer, this.#pools[index]!, stream, batch);
       stream.pending?.dispose();
       if (next.hidden !== stream.hidden) stream.hidden.dispose();
       stream = scope.keep(next);
@@ -288,10 +312,9 @@ export class Decoder implements Disposable {
 
   #layer(
     layer: LayerWeights,
-    cache: PagedCache<DecoderDType>,
+    pool: PagedKeys,
     { hidden, pending }: Stream,
-    positions: Tensor<"int32">,
-    groups: readonly Group[],
+    batch: PlacedBatch,
   ): Stream {
     const { feedForwardSize, activation } = this.config;
     const first = quantizeRows(hidden, {
@@ -299,7 +322,7 @@ export class Decoder implements Disposable {
       residual: pending,
     });
     const own = first.sum as Tensor | undefined ?? hidden;
-    const attended = this.#attention(product(first, layer.queryKeyValue), cache, positions, groups);
+    const attended = this.#attention(product(first, layer.queryKeyValue), pool, batch);
     const output = product(
       quantizeRows(attended, this.#norm(layer.attentionSubNorm)),
       layer.attentionOutput,
@@ -316,40 +339,14 @@ export class Decoder implements Disposable {
   }
 
   /** Attention of the rows of queries, keys and values: [rows, heads · headSize]. */
-  #attention(
-    queryKeyValue: Tensor,
-    cache: PagedCache<DecoderDType>,
-    positions: Tensor<"int32">,
-    groups: readonly Group[],
-  ): Tensor {
-    const { heads, keyValueHeads, headSize, ropeTheta, ropePairs } = this.config;
-    const rows = positions.size;
-    const { dtype } = cache.keys;
-    const split = queryKeyValue.reshape([rows, heads + 2 * keyValueHeads, headSize]);
-    const headsFirst = split.permute([1, 0, 2]) as Tensor as Tensor<"float32">;
-    const rotated = rotaryEmbedding(headsFirst.slice([{ stop: heads + keyValueHeads }]), {
-      positions,
-      interleaved: ropePairs === "interleaved",
-      base: ropeTheta,
-    }) as Tensor;
-    const queriesAndKeys = converted(rotated, dtype);
-    const values = converted(headsFirst.slice([{ start: heads + keyValueHeads }]) as Tensor, dtype);
-    const outputs = groups.map(({ sequences, tokens, start }) => {
-      const count = sequences.length;
-      /** [sequences, heads, tokens, headSize] of some heads. */
-      const ofGroup = (tensor: Tensor, from: number, to: number) => {
-        const own = tensor.slice([
-          { start: from, stop: to },
-          { start, stop: start + count * tokens },
-        ]);
-        return own.reshape([to - from, count, tokens, headSize])
-          .permute([1, 0, 2, 3]) as Tensor as Tensor<DecoderDType>;
-      };
-      const keys = ofGroup(queriesAndKeys, heads, heads + keyValueHeads);
-      cache.append(sequences, keys, ofGroup(values, 0, keyValueHeads));
-      const queries = ofGroup(queriesAndKeys, 0, heads);
-      const output = decodeAttention(queries, cache, sequences);
-      return output.permute([0, 2, 1, 3]).reshape([count * tokens, heads * headSize]) as Tensor;
+  #attention(queryKeyValue: Tensor, pool: PagedKeys, batch: PlacedBatch): Tensor {
+    const { heads, headSize } = this.config;
+    const queries = rotateAndStore(queryKeyValue, batch, pool, this.config);
+    const outputs = batch.groups.map(({ tokens, start, rows }) => {
+      const own = queries.slice([{ start, stop: start + rows.count * tokens }]);
+      const q = own.reshape([rows.count, tokens, heads, headSize]).permute([0, 2, 1, 3]);
+      const output = attendPages(q, pool, rows, {}, ACTION) as Tensor;
+      return output.permute([0, 2, 1, 3]).reshape([rows.count * tokens, heads * headSize]);
     });
     return outputs.length === 1 ? outputs[0]! : concat(outputs) as Tensor;
   }
@@ -377,7 +374,10 @@ export class Decoder implements Disposable {
 
   /** Frees the pages of all layers. */
   [Symbol.dispose](): void {
-    for (const cache of this.#caches) cache[Symbol.dispose]();
+    for (const { keys, values } of this.#pools) {
+      keys.dispose();
+      values.dispose();
+    }
   }
 }
 
