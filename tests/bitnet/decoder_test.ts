@@ -360,6 +360,50 @@ Deno.test("loadDecoderWeights() refuses weights that do not fit, and keeps none"
   assertEquals(device.memory.stats().live, before);
 });
 
+Deno.test("Decoder removes the sequences of a call that fails on its way", async () => {
+  const model = MODELS[0]!;
+  await using source = sourceOf(model);
+  using weights = await loadDecoderWeights(source, { device });
+  using decoder = new Decoder(weights, { pages: 8 });
+  const [failing, other] = [decoder.add(), decoder.add()];
+  using first = decoder.forward([{ sequence: other, tokens: [1] }]);
+  await first.toArray();
+  weights.layers[1]!.down.dispose();
+  const before = device.memory.memoryAllocated();
+  assertThrows(() => decoder.forward([{ sequence: failing, tokens: [1, 2] }]), TypeError);
+  assertThrows(() => decoder.lengthOf(failing), RangeError);
+  const second = decoder.add();
+  assertThrows(() => decoder.prefill(second, [1, 2, 3], 2), TypeError);
+  assertThrows(() => decoder.lengthOf(second), RangeError);
+  assertEquals([decoder.lengthOf(other), decoder.freePages], [1, 7]);
+  assertEquals(device.memory.memoryAllocated(), before);
+});
+
+Deno.test("Decoder and its weights hold the memory of weights and pages alone", async () => {
+  const before = device.memory.memoryAllocated();
+  const model = MODELS[2]!;
+  const { layers, vocabularySize, hiddenSize, feedForwardSize } = model.config;
+  await using source = sourceOf(model);
+  const weights = await loadDecoderWeights(source, { device, dtype: "float16" });
+  // Queries, keys and values; the output; gate and up; the way down: codes, then scales.
+  const codes = (128 + 64 + 2 * feedForwardSize) * hiddenSize / 4 +
+    hiddenSize * feedForwardSize / 4;
+  const scales = 4 * (128 + 2 * feedForwardSize + 1 + 1);
+  const norms = 4 * (3 * hiddenSize + feedForwardSize);
+  const held = vocabularySize * hiddenSize * 2 + 4 * hiddenSize + layers * (codes + scales + norms);
+  assertEquals(device.memory.memoryAllocated() - before, held);
+  const decoder = new Decoder(weights, { pages: 3, pageSize: 4, cacheDType: "float16" });
+  const pages = layers * 2 * 3 * 4 * 32 * 2;
+  assertEquals(device.memory.memoryAllocated() - before, held + pages);
+  const logits = decoder.prefill(decoder.add(), promptOf(model.config, 9), 4);
+  await logits.toArray();
+  logits.dispose();
+  assertEquals(device.memory.memoryAllocated() - before, held + pages);
+  decoder[Symbol.dispose]();
+  weights[Symbol.dispose]();
+  assertEquals(device.memory.memoryAllocated(), before);
+});
+
 Deno.test("loadDecoderWeights() counts the bytes that it has read", async () => {
   const calls: (readonly [number, number])[] = [];
   const source = sourceOf(MODELS[0]!);

@@ -23,7 +23,7 @@ import {
   type Tensor,
 } from "../../tensor/mod.ts";
 import { TensorScope } from "../../tensor/scope.ts";
-import { ternaryMatmul } from "../../ternary/ternary_matmul.ts";
+import { multiplyQuantized } from "../../ternary/ternary_matmul.ts";
 import type { TernaryWeights } from "../../ternary/weights.ts";
 import type { ModelConfig } from "../config.ts";
 import { type Norm, type QuantizedRows, quantizeGated, quantizeRows } from "./activations.ts";
@@ -345,7 +345,7 @@ export class Decoder implements Disposable {
     const outputs = batch.groups.map(({ tokens, start, rows }) => {
       const own = queries.slice([{ start, stop: start + rows.count * tokens }]);
       const q = own.reshape([rows.count, tokens, heads, headSize]).permute([0, 2, 1, 3]);
-      const output = attendPages(q, pool, rows, {}, ACTION) as Tensor;
+      const output = attendPages(q, pool, rows, {}, "decodeAttention") as Tensor;
       return output.permute([0, 2, 1, 3]).reshape([rows.count * tokens, heads * headSize]);
     });
     return outputs.length === 1 ? outputs[0]! : concat(outputs) as Tensor;
@@ -383,7 +383,7 @@ export class Decoder implements Disposable {
 
 /** The product of quantised rows and weights. */
 function product({ values, scale }: QuantizedRows, weights: TernaryWeights): Tensor {
-  return ternaryMatmul(values, weights, { scale }) as Tensor;
+  return multiplyQuantized(values, scale, weights) as Tensor;
 }
 
 /** The elements as another type; the tensor itself if it has that one. */
