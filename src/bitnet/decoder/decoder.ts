@@ -14,7 +14,6 @@ import {
 import { PageTable } from "../../tensor/attention/page_table.ts";
 import {
   concat,
-  embedding,
   empty,
   fromTypedArray,
   matmul,
@@ -27,7 +26,7 @@ import { multiplyQuantized } from "../../ternary/ternary_matmul.ts";
 import type { TernaryWeights } from "../../ternary/weights.ts";
 import type { ModelConfig } from "../config.ts";
 import { type Norm, type QuantizedRows, quantizeGated, quantizeRows } from "./activations.ts";
-import { rotateAndStore, rotationOf, type RowPlaces } from "./rotation.ts";
+import { embedTokens, rotateAndStore, rotationOf, type RowPlaces } from "./rotation.ts";
 import type { DecoderDType, DecoderWeights, LayerWeights } from "./weights.ts";
 
 /** Options of {@linkcode Decoder}. */
@@ -292,8 +291,8 @@ export class Decoder implements Disposable {
         return { ...group, rows: { ...rows, count, places: uploaded(table) as Tensor } };
       }),
     };
-    const rows = embedding(this.weights.embedding, uploaded(tokens)) as Tensor;
-    let stream: Stream = { hidden: converted(rows, "float32"), pending: undefined };
+    const hidden = embedTokens(this.weights.embedding as Tensor, uploaded(tokens));
+    let stream: Stream = { hidden, pending: undefined };
     for (const [index, layer] of this.weights.layers.entries()) {
       // The memory of a layer is that of the next one.
       using scope = new TensorScope();

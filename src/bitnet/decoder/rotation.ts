@@ -1,5 +1,6 @@
 /**
- * The rotary embedding of queries and keys, with keys and values stored in their pages.
+ * Rows of tokens before attention: their embedding, and the rotary embedding of queries and keys, with
+ * keys and values stored in their pages.
  *
  * @module
  */
@@ -13,6 +14,29 @@ import { newTensor } from "../../tensor/kit/kernel_call.ts";
 import { runTemplate } from "../../tensor/kit/templates.ts";
 import type { Tensor } from "../../tensor/mod.ts";
 import type { ModelConfig } from "../config.ts";
+
+/**
+ * The rows of a table at tokens, as `float32`. Tokens are not checked, as those of graphs cannot be:
+ * they must be rows of the table.
+ */
+export function embedTokens(table: Tensor, tokens: Tensor<"int32">): Tensor {
+  const { context } = table;
+  const columns = table.shape[1]!;
+  const stream = streamFor(context, undefined);
+  const out = newTensor(context, "float32", [tokens.size, columns], stream) as Tensor;
+  runTemplate({
+    action: "embed tokens",
+    template: templates.map,
+    inputs: { table, tokens: tokens as Tensor },
+    results: { out },
+    numbers: { columns },
+    body: `  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
+    out[i] = load(table[tokens[i / columns] * columns + i % columns]);
+  });`,
+    size: out.size,
+  }, stream);
+  return out;
+}
 
 /**
  * The cosines and sines of positions, which all layers share: [positions, headSize / 2, 2]. Angles are
@@ -48,7 +72,7 @@ export function rotationOf(
 /** Rows of tokens: how they are rotated, and where their keys and values belong. */
 export interface RowPlaces {
   readonly rotation: Tensor<"float32">;
-  /** The positions in the pages. */
+  /** The positions in the pages; -1 for a row that is not stored. */
   readonly slots: Tensor<"int32">;
 }
 
@@ -96,6 +120,7 @@ export function rotateAndStore(
       b = b * cosine + a * sine;
       a = turned;
     }
+    if (head >= heads && slots[row] < 0) return;
     ${type}* to = queries + (row * heads + head) * 2 * pairs;
     if (head >= heads) {
       const i64 place = slots[row] * key_heads + (head - heads) % key_heads;
