@@ -360,6 +360,63 @@ Deno.test("loadDecoderWeights() refuses weights that do not fit, and keeps none"
   assertEquals(device.memory.stats().live, before);
 });
 
+Deno.test("Decoder.captureStep() gives the tokens of steps that are no graph", async () => {
+  const model = MODELS[0]!;
+  const prompts = [4, 13, 30].map((length) => promptOf(model.config, length));
+  await withDecoder(model, async (decoder) => {
+    const before = device.memory.memoryAllocated();
+    const step = await decoder.captureStep(4, 60);
+    assertEquals(decoder.freePages, 64);
+    const sequences: number[] = [];
+    const tokens: number[][] = [];
+    const alone: number[][] = [];
+    for (const prompt of prompts) {
+      const sequence = decoder.add();
+      alone.push(await generate(decoder, sequence, decoder.prefill(sequence, prompt), 20));
+      decoder.remove(sequence);
+      sequences.push(decoder.add());
+      using first = decoder.prefill(sequences.at(-1)!, prompt);
+      tokens.push([bestOf(await first.toArray())]);
+    }
+    for (let at = 1; at < 20; at++) {
+      // One after another joins, the last one first; fewer than the graph takes.
+      const joined = [2, 0, 1].slice(0, at);
+      for (
+        const members of at < 3
+          ? [joined, [0, 1, 2].filter((it) => !joined.includes(it))]
+          : [joined]
+      ) {
+        const inputs = members.map((it) => ({
+          sequence: sequences[it]!,
+          token: tokens[it]!.at(-1)!,
+        }));
+        const rows = await step.run(inputs).toArray();
+        members.forEach((it, row) =>
+          tokens[it]!.push(bestOf(rows.subarray(101 * row, 101 * (row + 1))))
+        );
+      }
+    }
+    assertEquals(tokens, alone);
+    const token = 0;
+    const five = [...sequences, decoder.add(), decoder.add()];
+    assertThrows(
+      () => step.run(five.map((sequence) => ({ sequence, token }))),
+      RangeError,
+      "at most 4 sequences of 60 tokens: there are 5 of up to 50",
+    );
+    using _long = decoder.prefill(sequences[2]!, new Array(11).fill(0));
+    assertEquals(decoder.lengthOf(sequences[2]!), 60);
+    assertThrows(() => step.run([{ sequence: sequences[2]!, token }]), RangeError, "of up to 61");
+    assertThrows(() => step.run([]), TypeError, "a list that is not empty");
+    assertEquals(decoder.lengthOf(sequences[0]!), 23);
+    step[Symbol.dispose]();
+    assertThrows(() => step.run([{ sequence: sequences[0]!, token }]), TypeError, "disposed");
+    await _long.toArray();
+    _long.dispose();
+    assertEquals(device.memory.memoryAllocated(), before);
+  });
+});
+
 Deno.test("Decoder removes the sequences of a call that fails on its way", async () => {
   const model = MODELS[0]!;
   await using source = sourceOf(model);

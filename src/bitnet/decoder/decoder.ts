@@ -27,6 +27,7 @@ import type { TernaryWeights } from "../../ternary/weights.ts";
 import type { ModelConfig } from "../config.ts";
 import { type Norm, type QuantizedRows, quantizeGated, quantizeRows } from "./activations.ts";
 import { embedTokens, rotateAndStore, rotationOf, type RowPlaces } from "./rotation.ts";
+import { DecodeStep } from "./step.ts";
 import type { DecoderDType, DecoderWeights, LayerWeights } from "./weights.ts";
 
 /** Options of {@linkcode Decoder}. */
@@ -57,7 +58,7 @@ interface Group {
 }
 
 /** The inputs of a call, checked. Rows are tokens of all sequences; groups are neighbours. */
-interface Batch {
+export interface Batch {
   readonly tokens: Int32Array<ArrayBuffer>;
   readonly positions: Int32Array<ArrayBuffer>;
   /** The place of each row's key in the pages. */
@@ -70,12 +71,20 @@ interface Batch {
 }
 
 /** A group whose pages are known to the device. */
-interface PlacedGroup extends Group {
+interface PlacedGroup extends Pick<Group, "tokens" | "start"> {
   readonly rows: PlacedRows;
 }
 
+/** A batch on the device. */
+export interface PlacedBatch {
+  readonly tokens: Tensor<"int32">;
+  readonly positions: Tensor<"int32">;
+  readonly slots: Tensor<"int32">;
+  readonly groups: readonly PlacedGroup[];
+}
+
 /** What all layers read of a batch. */
-interface PlacedBatch extends RowPlaces {
+interface LayerBatch extends RowPlaces {
   readonly groups: readonly PlacedGroup[];
 }
 
@@ -282,16 +291,22 @@ export class Decoder implements Disposable {
     const uploaded = (values: Int32Array<ArrayBuffer>): Tensor<"int32"> =>
       fromTypedArray(values, [values.length], { device: this.weights });
     commit();
-    const batch: PlacedBatch = {
-      rotation: rotationOf(uploaded(positions), this.config),
+    return this.#run({
+      tokens: uploaded(tokens),
+      positions: uploaded(positions),
       slots: uploaded(slots),
       groups: groups.map((group) => {
         const { table, ...rows } = this.#table.rowsOf(group.sequences, ACTION);
         const count = group.sequences.length;
         return { ...group, rows: { ...rows, count, places: uploaded(table) as Tensor } };
       }),
-    };
-    const hidden = embedTokens(this.weights.embedding as Tensor, uploaded(tokens));
+    });
+  }
+
+  /** Runs all layers on rows whose places are on the device. */
+  #run({ tokens, positions, ...places }: PlacedBatch): Stream {
+    const batch = { ...places, rotation: rotationOf(positions, this.config) };
+    const hidden = embedTokens(this.weights.embedding as Tensor, tokens);
     let stream: Stream = { hidden, pending: undefined };
     for (const [index, layer] of this.weights.layers.entries()) {
       // The memory of a layer is that of the next one.
@@ -313,7 +328,7 @@ export class Decoder implements Disposable {
     layer: LayerWeights,
     pool: PagedKeys,
     { hidden, pending }: Stream,
-    batch: PlacedBatch,
+    batch: LayerBatch,
   ): Stream {
     const { feedForwardSize, activation } = this.config;
     const first = quantizeRows(hidden, {
@@ -338,7 +353,7 @@ export class Decoder implements Disposable {
   }
 
   /** Attention of the rows of queries, keys and values: [rows, heads · headSize]. */
-  #attention(queryKeyValue: Tensor, pool: PagedKeys, batch: PlacedBatch): Tensor {
+  #attention(queryKeyValue: Tensor, pool: PagedKeys, batch: LayerBatch): Tensor {
     const { heads, headSize } = this.config;
     const queries = rotateAndStore(queryKeyValue, batch, pool, this.config);
     const outputs = batch.groups.map(({ tokens, start, rows }) => {
@@ -352,7 +367,7 @@ export class Decoder implements Disposable {
 
   /** The logits of the last row of each input, or of all rows, in the order of the inputs. */
   #logits({ hidden, pending }: Stream, { places }: Batch, wanted: "last" | "all") {
-    const { head, outputNorm } = this.weights;
+    const { head } = this.weights;
     const rows = places.flatMap(({ start, count }) =>
       wanted === "last" ? [start + count - 1] : Array.from({ length: count }, (_, at) => start + at)
     );
@@ -361,14 +376,48 @@ export class Decoder implements Disposable {
       ? undefined
       : fromTypedArray(Int32Array.from(rows), [rows.length], { device: head });
     const chosen = (tensor: Tensor) =>
-      (indices === undefined ? tensor : take(tensor, indices, { axis: 0 })) as Tensor<"float32">;
+      indices === undefined ? tensor : take(tensor, indices, { axis: 0 }) as Tensor;
+    return this.#head({ hidden: chosen(hidden), pending: chosen(pending!) });
+  }
+
+  /** The logits of rows, in a new tensor or a given one. */
+  #head({ hidden, pending }: Stream, out?: Tensor<"float32">): Tensor<"float32"> {
+    const { head, outputNorm: weight } = this.weights;
     const { epsilon } = this.config;
-    const { y } = rmsNorm(chosen(hidden), {
-      weight: outputNorm,
-      epsilon,
-      residual: chosen(pending!),
+    const { y } = rmsNorm(hidden, { weight, epsilon, residual: pending! });
+    return matmul(converted(y as Tensor, head.dtype), head.transpose(), {
+      dtype: "float32",
+      ...(out === undefined ? {} : { out }),
     });
-    return matmul(converted(y as Tensor, head.dtype), head.transpose(), { dtype: "float32" });
+  }
+
+  /**
+   * Captures a step of one token for each of several sequences as a graph.
+   *
+   * @param sequences The largest number of sequences.
+   * @param longest The largest number of tokens of a sequence; that of the context by default.
+   * @throws {RangeError} If a number is out of range.
+   */
+  async captureStep(
+    sequences: number,
+    longest: number = this.config.contextLength,
+  ): Promise<DecodeStep> {
+    const action = "capture a decode step";
+    const { contextLength, vocabularySize } = this.config;
+    checkInteger(sequences, "sequences", action, 1, 2 ** 16);
+    checkInteger(longest, "longest", action, 1, contextLength);
+    return await DecodeStep.capture({
+      context: this.weights.context,
+      vocabularySize,
+      pageSize: this.#pools[0]!.keys.shape[1]!,
+      check: (inputs) => this.#check(inputs),
+      rowsOf: (numbers) => this.#table.rowsOf(numbers, ACTION),
+      run: (batch, logits) => {
+        using _scope = new TensorScope();
+        this.#head(this.#run(batch), logits);
+      },
+      remove: (sequence) => this.remove(sequence),
+    }, { sequences, longest });
   }
 
   /** Frees the pages of all layers. */
