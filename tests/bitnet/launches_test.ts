@@ -1,0 +1,67 @@
+// The kernels of a decoder on a GPU: how many a layer launches, and that NVRTC compiles them.
+// Needs no GPU: a device that only records takes them.
+
+import { assert, assertEquals } from "@std/assert";
+import { Decoder } from "../../src/bitnet/decoder/decoder.ts";
+import { loadDecoderWeights } from "../../src/bitnet/decoder/weights.ts";
+import { nvrtc, withoutNvrtc } from "../support/nvrtc.ts";
+import { compileKernels } from "../tensor/cuda/compile_units.ts";
+import { type RecordingDevice, recordingDevice } from "../tensor/cuda/recording_device.ts";
+import { type RandomModel, sourceOf } from "./random_model.ts";
+
+/** Columns that are multiples of 64, as those of real models, so that no row is padded. */
+const modelOf = (layers: number): RandomModel => ({
+  linearClass: "autobitlinear",
+  config: {
+    ...{ architecture: "bitnet-b1.58", layers, hiddenSize: 256, feedForwardSize: 128 },
+    ...{ heads: 4, keyValueHeads: 1, headSize: 64, vocabularySize: 80, contextLength: 128 },
+    ...{ epsilon: 1e-5, ropeTheta: 1e4, ropePairs: "halves", activation: "squaredRelu" },
+    ...{ hasSubNorms: true, isHeadTied: true, beginToken: undefined, endTokens: [] },
+  },
+});
+
+/** Launches of the calls of a decoder with so many layers. */
+async function launchesOf(
+  recording: RecordingDevice,
+  layers: number,
+  inputs: readonly number[],
+): Promise<number> {
+  await using source = sourceOf(modelOf(layers));
+  const { device } = recording;
+  using weights = await loadDecoderWeights(source, { device, dtype: "float16" });
+  using decoder = new Decoder(weights, { pages: 16, cacheDType: "float16" });
+  const before = recording.launches;
+  using logits = decoder.forward(inputs.map((count) => ({
+    sequence: decoder.add(),
+    tokens: new Uint8Array(count),
+  })));
+  await logits.ready();
+  return recording.launches - before;
+}
+
+Deno.test("a layer launches at most 10 kernels for a step", async () => {
+  const recording = recordingDevice("9.0");
+  for (const inputs of [[1], [1, 1, 1]]) {
+    const [few, more] = [
+      await launchesOf(recording, 1, inputs),
+      await launchesOf(recording, 3, inputs),
+    ];
+    assert((more - few) / 2 <= 10, `${(more - few) / 2} for ${inputs.length} sequences`);
+  }
+});
+
+Deno.test({
+  name: `the kernels of a decoder compile for CUDA${withoutNvrtc}`,
+  ignore: nvrtc === undefined,
+  async fn() {
+    const recording = recordingDevice("9.0");
+    await launchesOf(recording, 1, [1, 2, 1]);
+    const texts = recording.kernels.map(({ text }) => text);
+    const names = texts.map(({ name }) => name);
+    for (const name of ["tensor_rotation", "tensor_rotate_and_store", "tensor_embed_tokens"]) {
+      assert(names.includes(name), `${name} is none of ${names}`);
+    }
+    const { failed, warnings } = await compileKernels(texts, "9.0", () => false);
+    assertEquals([failed, warnings], [[], []]);
+  },
+});
