@@ -471,3 +471,26 @@ Deno.test("loadDecoderWeights() counts the bytes that it has read", async () => 
   assertEquals(calls.at(-1), [total, total]);
   assert(weights.layers[0]!.queryKeyValue.shape.join() === "128,64");
 });
+
+Deno.test("Decoder.forward() takes no more memory for more layers", async () => {
+  const model = MODELS[0]!;
+  const tokens = promptOf(model.config, 120);
+  /** The most memory that a call takes beside weights and pages. */
+  const peakOf = async (layers: number) => {
+    const own = { ...model, config: { ...model.config, layers } };
+    return await withDecoder(own, async (decoder) => {
+      const peaks: number[] = [];
+      // Operations hold their memory until their kernels are compiled, which the first call awaits.
+      for (let call = 0; call < 2; call++) {
+        device.pool.resetStats();
+        const before = device.pool.memoryAllocated();
+        using logits = decoder.forward([{ sequence: decoder.add(), tokens }]);
+        peaks.push(device.pool.stats().peakUsage - before);
+        await logits.toArray();
+      }
+      return peaks[1]!;
+    });
+  };
+  const [few, more] = [await peakOf(2), await peakOf(6)];
+  assert(few > 0 && more === few, `${few} bytes with 2 layers, ${more} with 6`);
+});
