@@ -1,8 +1,15 @@
 // Models in GGUF files. The files of Python's package gguf, and @huggingface/gguf's reading of the
 // same files, are references.
 
+import { crc32 } from "node:zlib";
 import { gguf } from "@huggingface/gguf";
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertRejects,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
 import { widenToFloat32 } from "../../../mod.ts";
 import {
   decodeBlocks,
@@ -401,7 +408,23 @@ function patternBlocks(count: number, size: number, scales: readonly number[]) {
 
 const BLOCKS = [["q8_0", 34, [1]], ["q4_k", 144, [1, 3]], ["q6_k", 210, [209]]] as const;
 
-const DEQUANTIZE = `import json, sys, zlib
+Deno.test("decodeBlocks() gives known bits, and refuses parts of blocks", () => {
+  // Python's gguf 0.19 gives the same sums; see below.
+  const known = { q8_0: 422112531, q4_k: 721235058, q6_k: 2440042356 };
+  for (const [name, size, scales] of BLOCKS) {
+    const values = decodeBlocks(patternBlocks(3, size, scales), name);
+    assertEquals(crc32(bytesOf(values)), known[name], name);
+  }
+  assertThrows(() => decodeBlocks(new Uint8Array(35), "q8_0"), RangeError, "blocks of 34 bytes");
+  assertThrows(
+    () => decodeBlocks(new Uint8Array(34), "q5_0" as never),
+    TypeError,
+    "q8_0, q4_k, q6_k",
+  );
+  assertThrows(() => decodeBlocks([] as never, "q8_0"), TypeError, "bytes must be an Uint8Array");
+});
+
+const DEQUANTIZE = `import json, sys
 import numpy as np, gguf
 for line in json.loads(sys.argv[1]):
     data = np.frombuffer(bytes.fromhex(line[1]), np.uint8)
@@ -418,5 +441,74 @@ Deno.test("decodeBlocks() gives the bits of Python's gguf", async () => {
   for (const [index, hex] of output.trim().split("\n").entries()) {
     const [name, bytes] = cases[index]!;
     assertEquals(bytesOf(decodeBlocks(bytes, name)).toHex(), hex, name);
+  }
+});
+
+const WRITE = `import sys, json
+import numpy as np, gguf
+
+path, kind = sys.argv[1], gguf.GGMLQuantizationType[sys.argv[2]]
+keys, matrices, norms = json.loads(sys.stdin.read())
+writer = gguf.GGUFWriter(path, "bitnet")
+writer.add_name("written by Python")
+writer.add_block_count(keys["layers"])
+writer.add_embedding_length(256)
+writer.add_feed_forward_length(512)
+writer.add_context_length(128)
+writer.add_vocab_size(8)
+writer.add_head_count(4)
+writer.add_head_count_kv(2)
+writer.add_layer_norm_rms_eps(1e-5)
+writer.add_rope_freq_base(500000.0)
+writer.add_tokenizer_model("gpt2")
+writer.add_token_list(list("abcdefgh"))
+writer.add_token_merges(["a b"])
+ones = lambda *shape: np.ones(shape, np.float32)
+writer.add_tensor("token_embd.weight", gguf.quantize(ones(8, 256), gguf.GGMLQuantizationType.Q8_0),
+                  raw_dtype=gguf.GGMLQuantizationType.Q8_0)
+for name, length in norms:
+    writer.add_tensor(name, ones(length))
+for name, rows, columns, codes in matrices:
+    values = np.array(codes, np.float32).reshape(rows, columns) / 2
+    writer.add_tensor(name, gguf.quantize(values, kind), raw_dtype=kind)
+writer.write_header_to_file()
+writer.write_kv_data_to_file()
+writer.write_tensors_to_file()
+writer.close()`;
+
+Deno.test("openSource() opens files of Python's gguf", async () => {
+  using folder = new TemporaryDirectory();
+  const matrices = MATRICES.map(([name, , rows, columns], seed) => [
+    ...[`blk.0.${name}.weight`, rows, columns],
+    Array.from(ternaryValues(seed, rows * columns), (value) => 2 * value),
+  ]);
+  const norms = [
+    ...["attn_norm", "attn_sub_norm", "ffn_norm"].map((name) => [`blk.0.${name}.weight`, 256]),
+    ...[["blk.0.ffn_sub_norm.weight", 512], ["output_norm.weight", 256]],
+  ];
+  const given = folder.file(
+    new TextEncoder().encode(JSON.stringify([{ layers: 1 }, matrices, norms])),
+    "given.json",
+  );
+  const program = `import sys; sys.stdin = open(sys.argv[3])\n${WRITE}`;
+  const types = {
+    TQ1_0: "tq1_0",
+    TQ2_0: "tq2_0",
+    F16: "float16",
+    BF16: "bfloat16",
+    F32: "float32",
+  };
+  for (const [type, format] of Object.entries(types)) {
+    const path = `${folder.path}/${type}.gguf`;
+    if (await python("gguf", program, path, type, given) === undefined) return;
+    await using source = await openSource(path);
+    assertEquals(source.weights.get("layers.0.up")!.format as string, format);
+    await expectMatrices(source);
+    const embedding = source.weights.get("embedding")!;
+    assert(embedding.format === "q8_0");
+    const values = decodeBlocks(await bytesFrom(embedding), embedding.format);
+    assert(values.every((value) => Math.abs(value - 1) < 1e-3));
+    assertEquals(source.facts.get("name"), "written by Python");
+    assertEquals(source.config.epsilon, Math.fround(1e-5));
   }
 });

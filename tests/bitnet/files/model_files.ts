@@ -228,9 +228,17 @@ export function ternaryTensor(
   ];
 }
 
+/** A tensor of a safetensors file. */
+export type ShardTensor = readonly [
+  name: string,
+  dtype: string,
+  shape: readonly number[],
+  bytes: Uint8Array<ArrayBuffer>,
+];
+
 /** A safetensors file. */
 export function safetensorsFile(
-  tensors: readonly (readonly [string, string, readonly number[], Uint8Array<ArrayBuffer>])[],
+  tensors: readonly ShardTensor[],
 ): Uint8Array<ArrayBuffer> {
   let offset = 0;
   const entries = tensors.map(([name, dtype, shape, { length }]) => {
@@ -265,11 +273,9 @@ export const HF_CONFIG = {
 };
 
 /** The tensors of the model in safetensors: packed, or as master weights. */
-export function folderTensorsOf(
-  weights: "packed" | "master",
-): (readonly [string, string, readonly number[], Uint8Array<ArrayBuffer>])[] {
+export function folderTensorsOf(weights: "packed" | "master"): ShardTensor[] {
   const ones = (length: number) => floatBytes(new Float32Array(length).fill(1), "bfloat16");
-  const matrices = MATRICES.flatMap(([, name, rows, columns], seed) => {
+  const matrices = MATRICES.flatMap(([, name, rows, columns], seed): ShardTensor[] => {
     const values = ternaryValues(seed, rows * columns);
     const full = `model.layers.0.${name}.weight`;
     if (weights === "master") {
