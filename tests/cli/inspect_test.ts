@@ -10,6 +10,7 @@ import {
   safetensorsFile,
   ternaryTensor,
 } from "../bitnet/files/model_files.ts";
+import "../support/cache_directory.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
 import { assertFails, runInProcess } from "./in_process.ts";
 

@@ -8,8 +8,25 @@ import type { FormatOptions, TernaryFormat } from "../../ternary/mod.ts";
 import type { ModelConfig } from "../config.ts";
 import type { BlockFormat } from "./block_formats.ts";
 
+/**
+ * The place of a weight in a layer.
+ * @category Files
+ */
+export type LayerWeightName =
+  | "attentionNorm"
+  | "query"
+  | "key"
+  | "value"
+  | "attentionSubNorm"
+  | "attentionOutput"
+  | "feedForwardNorm"
+  | "gate"
+  | "up"
+  | "feedForwardSubNorm"
+  | "down";
+
 /** The places of a layer's weights, in the order of their use. */
-export const LAYER_WEIGHTS = [
+const LAYER_WEIGHTS: readonly LayerWeightName[] = [
   "attentionNorm",
   "query",
   "key",
@@ -21,13 +38,7 @@ export const LAYER_WEIGHTS = [
   "up",
   "feedForwardSubNorm",
   "down",
-] as const;
-
-/**
- * The place of a weight in a layer.
- * @category Files
- */
-export type LayerWeightName = typeof LAYER_WEIGHTS[number];
+];
 
 /**
  * The place of a weight in a decoder; those of layers once for each layer.

@@ -5,6 +5,7 @@ import { widenToFloat32 } from "../../../mod.ts";
 import { openSource } from "../../../src/device/bitnet.ts";
 import { TensorFileError } from "../../../src/device/tensor.ts";
 import { decode } from "../../../src/device/ternary.ts";
+import "../../support/cache_directory.ts";
 import { python } from "../../support/python.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 import {

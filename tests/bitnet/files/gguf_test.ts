@@ -21,6 +21,7 @@ import {
 } from "../../../src/device/bitnet.ts";
 import { TensorFileError } from "../../../src/device/tensor.ts";
 import { decode, encode, type TernaryFormat } from "../../../src/device/ternary.ts";
+import "../../support/cache_directory.ts";
 import { python } from "../../support/python.ts";
 import { patternBytes, TemporaryDirectory } from "../../support/temporary_file.ts";
 import {

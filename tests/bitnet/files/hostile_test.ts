@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { openSource } from "../../../src/device/bitnet.ts";
 import { TensorFileError } from "../../../src/device/tensor.ts";
+import "../../support/cache_directory.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 import { ggufFile, modelKeys, modelTensors, ternaryTensor } from "./model_files.ts";
 
