@@ -42,10 +42,11 @@ Deno.test("`inspect` prints the keys, types, decoder and weights of a GGUF file"
 Deno.test("`inspect --json` prints the description of a folder", async () => {
   using folder = new TemporaryDirectory();
   folder.file(safetensorsFile(folderTensorsOf("packed")), "model.safetensors");
-  folder.file(new TextEncoder().encode(JSON.stringify(HF_CONFIG)), "config.json");
+  const config = { ...HF_CONFIG, quantization_config: { quant_method: "bitnet" } };
+  folder.file(new TextEncoder().encode(JSON.stringify(config)), "config.json");
   const { code, stdout } = await run(folder.path, "--json");
-  const { kind, config, weights, tensors, problem } = JSON.parse(stdout);
-  assertEquals([code, kind, config.hiddenSize, problem], [0, "safetensors", 256, undefined]);
+  const { kind, config: decoder, weights, tensors, problem } = JSON.parse(stdout);
+  assertEquals([code, kind, decoder.hiddenSize, problem], [0, "safetensors", 256, undefined]);
   assertEquals(tensors.length, 20);
   assertEquals(weights[2], {
     ...{ name: "layers.0.query", fileName: "model.layers.0.self_attn.q_proj.weight" },

@@ -136,7 +136,7 @@ class Fields {
   }
 
   /** One of some texts. */
-  text<Text extends string>(name: string, allowed: readonly Text[], otherwise?: Text): Text {
+  text<const Text extends string>(name: string, allowed: readonly Text[], otherwise?: Text): Text {
     const value = this.json[name] ?? otherwise;
     const found = allowed.find((text) => text === value);
     if (found !== undefined) return found;
@@ -274,13 +274,37 @@ async function weightScale(tensor: ShardTensor | undefined, name: string, folder
   throw new TensorFileError(`is ${scale}, which must be positive and finite`, subject);
 }
 
+/** How a model keeps the weights of linear layers. */
+interface Quantization {
+  /** The class of transformers; undefined if the model is not quantised. */
+  readonly linearClass: "bitlinear" | "autobitlinear" | undefined;
+  /** Whether linear layers are packed in the file; otherwise they are master weights. */
+  readonly isPacked: boolean;
+}
+
+/** The quantisation in `config.json`, with the defaults of transformers. */
+function quantizationOf(fields: Fields): Quantization {
+  if (fields.json.quantization_config === undefined) {
+    return { linearClass: undefined, isPacked: false };
+  }
+  const own = fields.object("quantization_config");
+  own.text("quant_method", ["bitnet"]);
+  if (own.json.use_rms_norm === true) {
+    throw own.error("use_rms_norm", "false: norms in linear layers are not supported");
+  }
+  return {
+    linearClass: own.text("linear_class", ["bitlinear", "autobitlinear"], "bitlinear"),
+    isPacked: own.text("quantization_mode", ["offline", "online"], "offline") === "offline",
+  };
+}
+
 /** Opens the weight at a place. */
 async function weightAt(
   name: WeightName,
   config: ModelConfig,
   tensors: ReadonlyMap<string, ShardTensor>,
   folder: string,
-  divides: boolean,
+  quantization: Quantization,
 ): Promise<WeightSource> {
   const fileName = `${tensorName(name)}.weight`;
   const tensor = tensors.get(fileName);
@@ -288,37 +312,41 @@ async function weightAt(
   if (tensor === undefined) throw new TensorFileError("is missing", subject);
   const { dtype, file, offset } = tensor;
   const shape = shapeAt(name, config);
-  const isPacked = dtype === "uint8" && isLinear(name);
-  const format = isPacked ? "hf-quarters" : dtype;
-  if (format !== "hf-quarters" && !isFloat(format)) {
-    throw new TensorFileError(`has elements of ${dtype}, which ${name} cannot have`, subject);
-  }
-  const [rows, ...columns] = shape as [number, ...number[]];
-  if (isPacked && rows % 4 !== 0) {
-    throw new TensorFileError(`has ${rows} rows, which are no quarters`, subject);
-  }
-  const stored = isPacked ? [rows / 4, ...columns] : shape;
-  if (shapeText(tensor.shape) !== shapeText(stored)) {
+  const requireShape = (stored: readonly number[]) => {
+    if (shapeText(tensor.shape) === shapeText(stored)) return;
     throw new TensorFileError(
       `has the shape ${shapeText(tensor.shape)}, and its place ${shapeText(stored)}`,
       subject,
     );
-  }
+  };
   const description = { name, fileName, shape, offset };
-  if (format === "hf-quarters") {
+  if (isLinear(name) && quantization.isPacked) {
+    if (dtype !== "uint8") {
+      const allowed = "uint8, because its quantization_mode is offline";
+      throw new TensorFileError(`has elements of ${dtype}, and must have ${allowed}`, subject);
+    }
+    const [rows, columns] = shape as [number, number];
+    if (rows % 4 !== 0) {
+      throw new TensorFileError(`has ${rows} rows, which are no quarters`, subject);
+    }
+    requireShape([rows / 4, columns]);
     const scaleName = `${fileName}_scale`;
     const scale = await weightScale(tensors.get(scaleName), scaleName, folder);
     return fileWeight(file, {
       ...description,
-      format,
-      length: sizeOf(stored),
-      scale: divides ? 1 / scale : scale,
+      format: "hf-quarters",
+      length: rows / 4 * columns,
+      scale: quantization.linearClass === "bitlinear" ? 1 / scale : scale,
     });
   }
+  if (!isFloat(dtype)) {
+    throw new TensorFileError(`has elements of ${dtype}, which ${name} cannot have`, subject);
+  }
+  requireShape(shape);
   return fileWeight(file, {
     ...description,
-    format,
-    length: bytesOfShape(format, shape)!,
+    format: dtype,
+    length: bytesOfShape(dtype, shape)!,
     ...isLinear(name) ? { quantization: "mean" as const } : {},
   });
 }
@@ -330,7 +358,11 @@ async function tokenizerIn(folder: string): Promise<{
 }> {
   const tokenizer = await jsonIn(folder, "tokenizer.json");
   const config = await jsonIn(folder, "tokenizer_config.json") ?? {};
-  const { chat_template: template } = config;
+  const { chat_template: given } = config;
+  // Several templates have names.
+  const template = Array.isArray(given)
+    ? given.find((it) => isObject(it) && it.name === "default")?.template
+    : given;
   const own = (namesIn(folder) ?? []).includes("chat_template.jinja")
     ? await Deno.readTextFile(join(folder, "chat_template.jinja"))
     : undefined;
@@ -353,20 +385,14 @@ export async function openFolder(folder: string): Promise<ModelSource> {
   );
   const tensors = await folderTensors(folder, cleanup);
   const config = configOf(fields, generation, tensors);
-  const quantization = fields.object("quantization_config");
-  // transformers takes "bitlinear" where the file does not say.
-  const linearClass = quantization.text(
-    "linear_class",
-    ["bitlinear", "autobitlinear"],
-    "bitlinear",
-  );
+  const quantization = quantizationOf(fields);
   const weights = new Map<WeightName, WeightSource>();
   for (const name of weightNames(config)) {
-    const weight = await weightAt(name, config, tensors, folder, linearClass === "bitlinear");
+    const weight = await weightAt(name, config, tensors, folder, quantization);
     weights.set(name, weight);
   }
   const facts = Object.entries({
-    "linear class": fields.json.quantization_config === undefined ? undefined : linearClass,
+    "linear class": quantization.linearClass,
     "element type": fields.json.dtype ?? fields.json.torch_dtype,
     "written by": fields.json.transformers_version === undefined
       ? undefined

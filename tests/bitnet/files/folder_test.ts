@@ -78,7 +78,9 @@ Deno.test("openSource() opens master weights and sharded files by their index", 
   });
   writeJson(folder, "generation_config.json", { eos_token_id: 5 });
   writeJson(folder, "tokenizer.json", { version: "1.0" });
-  writeJson(folder, "tokenizer_config.json", { chat_template: "{{ a }}" });
+  writeJson(folder, "tokenizer_config.json", {
+    chat_template: [{ name: "other", template: "" }, { name: "default", template: "{{ a }}" }],
+  });
   for (const path of [folder.path, `${folder.path}/config.json`]) {
     await using source = await openSource(path);
     assertEquals(source.config, {
@@ -130,7 +132,19 @@ Deno.test("openSource() names the field or tensor that is wrong in a folder", as
     [tensors, { num_hidden_layers: 2 }, '"model.layers.1.input_layernorm.weight" in'],
     [tensors, { hidden_act: "gelu" }, '"hidden_act" in'],
     [tensors, { rope_scaling: { rope_type: "yarn" } }, '"rope_type" in "rope_scaling" in'],
-    [tensors, { quantization_config: { linear_class: "x" } }, '"linear_class" in'],
+    [tensors, { quantization_config: { linear_class: "x" } }, '"quant_method" in'],
+    [tensors, quantized("x"), '"linear_class" in'],
+    [
+      tensors,
+      { quantization_config: { quant_method: "bitnet", quantization_mode: "online" } },
+      "has elements of uint8, which layers.0.query cannot have",
+    ],
+    [
+      tensors,
+      { quantization_config: { quant_method: "bitnet", use_rms_norm: true } },
+      '"use_rms_norm" in',
+    ],
+    [folderTensorsOf("master"), {}, "has elements of bfloat16, and must have uint8"],
     [tensors, { quantization_config: 5 }, '"quantization_config" in'],
     [tensors, { eos_token_id: "x" }, '"eos_token_id" in'],
     [tensors, { eos_token_id: 8 }, "eos_token_id [8]"],
@@ -141,7 +155,7 @@ Deno.test("openSource() names the field or tensor that is wrong in a folder", as
     [replaced(`${query}_scale`, "BF16", [1], scale(0)), {}, `"${query}_scale" in`],
     [replaced(`${query}_scale`, "BF16", [1], scale(Infinity)), {}, "is Infinity"],
     [replaced(`${query}_scale`, "I16", [1], scale(1)), {}, "one number of a floating-point type"],
-    [replaced(query, "I8", [64, 256], new Uint8Array(16384)), {}, "has elements of int8"],
+    [replaced(query, "I8", [64, 256], new Uint8Array(16384)), {}, "has elements of int8, and must"],
     [
       replaced("model.norm.weight", "U8", [256], new Uint8Array(256)),
       {},
