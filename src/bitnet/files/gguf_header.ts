@@ -13,8 +13,8 @@ import { TensorFileError } from "../../tensor/mod.ts";
 import { entrySubject } from "../../tensor/files/tensor_file.ts";
 import type { SourceFile } from "./source_file.ts";
 
-/** Bytes that are read first, and of the largest header. */
-const FIRST_READ = 2 ** 20;
+/** Bytes that are read first, which nearly every header fits into, and of the largest header. */
+const FIRST_READ = 2 ** 24;
 const MAX_HEADER = 2 ** 28;
 /** Bytes of the longest name. */
 const MAX_NAME = 2 ** 16;
@@ -220,8 +220,24 @@ export class GgufArray {
 
   /** The elements. */
   values(): GgufValue[] {
-    const reader = new Reader(this.#bytes, this.#bytes.length, "an array");
+    const reader = this.#reader();
     return Array.from({ length: this.length }, () => reader.value(this.type, "an element"));
+  }
+
+  /** The index of a text in an array of texts, without decoding others; -1 if it is not there. */
+  indexOfText(text: string): number {
+    const sought = new TextEncoder().encode(text);
+    const reader = this.#reader();
+    for (let index = 0; index < this.length; index++) {
+      const bytes = reader.textBytes("an element", MAX_HEADER);
+      const isEqual = bytes.length === sought.length && bytes.every((it, at) => it === sought[at]);
+      if (isEqual) return index;
+    }
+    return -1;
+  }
+
+  #reader(): Reader {
+    return new Reader(this.#bytes, this.#bytes.length, "an array");
   }
 }
 

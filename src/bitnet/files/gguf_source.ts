@@ -134,7 +134,6 @@ export class GgufKeys {
 function configOf(
   keys: GgufKeys,
   tensors: ReadonlyMap<string, GgufTensor>,
-  endTokens: readonly number[],
 ): ModelConfig {
   const given = keys.text("general.architecture");
   const architecture = ARCHITECTURES.find((name) => name === given);
@@ -180,7 +179,7 @@ function configOf(
       tensors.has("blk.0.ffn_sub_norm.weight"),
     isHeadTied: !tensors.has("output.weight"),
     beginToken: keys.number("tokenizer.ggml.bos_token_id"),
-    endTokens,
+    endTokens: endTokensOf(keys),
   };
   const fields: ConfigFields = {
     layers: key("block_count"),
@@ -226,12 +225,12 @@ function tokenizerOf(keys: GgufKeys): TokenizerSource | undefined {
 }
 
 /** The tokens that end a sequence: those of the keys, and the end of a turn of LLaMA 3. */
-function endTokensOf(keys: GgufKeys, tokenizer: TokenizerSource | undefined): number[] {
-  const turn = tokenizer?.kind === "gguf" ? tokenizer.tokens().lastIndexOf("<|eot_id|>") : -1;
+function endTokensOf(keys: GgufKeys): number[] {
+  const tokens = keys.array("tokenizer.ggml.tokens", /string/);
+  const turn = tokens?.indexOfText("<|eot_id|>") ?? -1;
   const given = ["eos", "eot"].map((name) => keys.number(`tokenizer.ggml.${name}_token_id`));
-  return [...new Set([...given, turn])].filter((token) =>
-    token !== undefined && token !== -1
-  ) as number[];
+  const all = [...given, turn].filter((token) => token !== undefined && token !== -1);
+  return [...new Set(all)] as number[];
 }
 
 /** How elements become ternary: all of them are 0 or one magnitude, or they are master weights. */
@@ -346,7 +345,7 @@ export async function openGguf(path: string, layout?: I2sLayout): Promise<ModelS
   const keys = new GgufKeys(header, file.path);
   const tensors = new Map(header.tensors.map((tensor) => [tensor.name, tensor]));
   const tokenizer = tokenizerOf(keys);
-  const config = configOf(keys, tensors, endTokensOf(keys, tokenizer));
+  const config = configOf(keys, tensors);
   const weights = new Map<WeightName, WeightSource>();
   const options = { layout, alignment: header.alignment };
   for (const name of weightNames(config)) {

@@ -445,53 +445,48 @@ Deno.test("decodeBlocks() gives the bits of Python's gguf", async () => {
   }
 });
 
-const WRITE = `import sys, json
+const WRITE = `import json, sys
 import numpy as np, gguf
 
-path, kind = sys.argv[1], gguf.GGMLQuantizationType[sys.argv[2]]
-keys, matrices, norms = json.loads(sys.stdin.read())
-writer = gguf.GGUFWriter(path, "bitnet")
-writer.add_name("written by Python")
-writer.add_block_count(keys["layers"])
-writer.add_embedding_length(256)
-writer.add_feed_forward_length(512)
-writer.add_context_length(128)
-writer.add_vocab_size(8)
-writer.add_head_count(4)
-writer.add_head_count_kv(2)
-writer.add_layer_norm_rms_eps(1e-5)
-writer.add_rope_freq_base(500000.0)
-writer.add_tokenizer_model("gpt2")
-writer.add_token_list(list("abcdefgh"))
-writer.add_token_merges(["a b"])
+folder, types, matrices, norms = json.loads(sys.argv[1])
 ones = lambda *shape: np.ones(shape, np.float32)
-writer.add_tensor("token_embd.weight", gguf.quantize(ones(8, 256), gguf.GGMLQuantizationType.Q8_0),
-                  raw_dtype=gguf.GGMLQuantizationType.Q8_0)
-for name, length in norms:
-    writer.add_tensor(name, ones(length))
-for name, rows, columns, codes in matrices:
-    values = np.array(codes, np.float32).reshape(rows, columns) / 2
-    writer.add_tensor(name, gguf.quantize(values, kind), raw_dtype=kind)
-writer.write_header_to_file()
-writer.write_kv_data_to_file()
-writer.write_tensors_to_file()
-writer.close()`;
+for kind in [gguf.GGMLQuantizationType[name] for name in types]:
+    writer = gguf.GGUFWriter(f"{folder}/{kind.name}.gguf", "bitnet")
+    writer.add_name("written by Python")
+    writer.add_block_count(1)
+    writer.add_embedding_length(256)
+    writer.add_feed_forward_length(512)
+    writer.add_context_length(128)
+    writer.add_vocab_size(8)
+    writer.add_head_count(4)
+    writer.add_head_count_kv(2)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_rope_freq_base(500000.0)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list(list("abcdefgh"))
+    writer.add_token_merges(["a b"])
+    q8 = gguf.GGMLQuantizationType.Q8_0
+    writer.add_tensor("token_embd.weight", gguf.quantize(ones(8, 256), q8), raw_dtype=q8)
+    for name, length in norms:
+        writer.add_tensor(name, ones(length))
+    for name, path, rows, columns in matrices:
+        values = np.fromfile(path, np.float32).reshape(rows, columns)
+        writer.add_tensor(name, gguf.quantize(values, kind), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()`;
 
 Deno.test("openSource() opens files of Python's gguf", async () => {
   using folder = new TemporaryDirectory();
-  const matrices = MATRICES.map(([name, , rows, columns], seed) => [
-    ...[`blk.0.${name}.weight`, rows, columns],
-    Array.from(ternaryValues(seed, rows * columns), (value) => 2 * value),
-  ]);
+  const matrices = MATRICES.map(([name, , rows, columns], seed) => {
+    const path = folder.file(bytesOf(ternaryValues(seed, rows * columns)));
+    return [`blk.0.${name}.weight`, path, rows, columns];
+  });
   const norms = [
     ...["attn_norm", "attn_sub_norm", "ffn_norm"].map((name) => [`blk.0.${name}.weight`, 256]),
     ...[["blk.0.ffn_sub_norm.weight", 512], ["output_norm.weight", 256]],
   ];
-  const given = folder.file(
-    new TextEncoder().encode(JSON.stringify([{ layers: 1 }, matrices, norms])),
-    "given.json",
-  );
-  const program = `import sys; sys.stdin = open(sys.argv[3])\n${WRITE}`;
   const types = {
     TQ1_0: "tq1_0",
     TQ2_0: "tq2_0",
@@ -499,10 +494,10 @@ Deno.test("openSource() opens files of Python's gguf", async () => {
     BF16: "bfloat16",
     F32: "float32",
   };
+  const given = JSON.stringify([folder.path, Object.keys(types), matrices, norms]);
+  if (await python("gguf", WRITE, given) === undefined) return;
   for (const [type, format] of Object.entries(types)) {
-    const path = `${folder.path}/${type}.gguf`;
-    if (await python("gguf", program, path, type, given) === undefined) return;
-    await using source = await openSource(path);
+    await using source = await openSource(`${folder.path}/${type}.gguf`);
     assertEquals(source.weights.get("layers.0.up")!.format as string, format);
     await expectMatrices(source);
     const embedding = source.weights.get("embedding")!;

@@ -68,6 +68,16 @@ Deno.test("openSource() names the field of a header that lies", async () => {
   }
 });
 
+Deno.test("openSource() opens a header that is longer than what it reads first", async () => {
+  using folder = new TemporaryDirectory();
+  const license = "x".repeat(2 ** 24);
+  const keys = { "general.license": license, ...modelKeys() };
+  const file = ggufFile(keys, modelTensors(ternaryTensor(35, "tq2_0")));
+  await using source = await openSource(folder.file(file, "long.gguf"));
+  assertEquals(source.facts.get("license")!.length, license.length);
+  assertEquals(source.facts.get("name"), "a small model");
+});
+
 Deno.test("openSource() refuses a key that is there twice", async () => {
   using folder = new TemporaryDirectory();
   const keys = { ...modelKeys(), "general.nama": "another name" };
