@@ -86,8 +86,9 @@ function ggufTensors({ values, tensors }: GgufHeader): DescribedTensor[] {
 /** The tensors and keys of the files. */
 async function contentOf(
   source: string | URL,
+  options: SourceOptions,
 ): Promise<Pick<ModelDescription, "kind" | "keys" | "tensors">> {
-  const { folder, file } = await modelPlace(source, "describe a model");
+  const { folder, file } = await modelPlace(source, options, "describe a model");
   if (file !== undefined) {
     using opened = await SourceFile.open(file);
     const header = await readGgufHeader(opened);
@@ -138,7 +139,7 @@ export async function describeModel(
   source: string | URL,
   options: SourceOptions = {},
 ): Promise<ModelDescription> {
-  const content = await contentOf(source);
+  const content = await contentOf(source, options);
   try {
     await using model = await openSource(source, options);
     const weights = [...model.weights.values()].map(describedWeight);

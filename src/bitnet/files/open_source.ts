@@ -5,8 +5,7 @@
  */
 
 import { basename, join } from "node:path";
-import { requireOptions } from "../../ffi/arguments.ts";
-import { describeValue } from "../../ffi/describe_value.ts";
+import { refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { namedFile, readNamed } from "../../launch/module/named_file.ts";
 import { TensorFileError } from "../../tensor/mod.ts";
 import { openGguf } from "./gguf_source.ts";
@@ -40,38 +39,32 @@ export async function openSource(
   source: string | URL,
   options: SourceOptions = {},
 ): Promise<ModelSource> {
-  const action = "open a model";
+  const { folder, file } = await modelPlace(source, options, "open a model");
+  return folder === undefined ? await openGguf(file!, options.layout) : await openFolder(folder);
+}
+
+/** Checks arguments, and finds the folder or the GGUF file that a source names. */
+export async function modelPlace(
+  source: string | URL,
+  options: SourceOptions,
+  action: string,
+): Promise<{ readonly folder?: string; readonly file?: string }> {
   requireOptions(options, ["layout"], action);
   const { layout } = options;
   if (layout !== undefined && !I2S_LAYOUTS.includes(layout)) {
-    throw new TypeError(
-      `Cannot ${action} as options.layout must be one of ${I2S_LAYOUTS.join(", ")}: it is ${
-        describeValue(layout)
-      }`,
-    );
+    refuseOption(TypeError, action, "layout", `one of ${I2S_LAYOUTS.join(", ")}`, layout);
   }
-  const { folder, file } = await modelPlace(source, action);
-  if (folder !== undefined) {
-    if (layout !== undefined) {
-      throw new TypeError(`Cannot ${action} as options.layout is for GGUF files: this is a folder`);
-    }
-    return await openFolder(folder);
-  }
-  return await openGguf(file!, layout);
-}
-
-/** The folder, or the GGUF file, that a source names. */
-export async function modelPlace(
-  source: string | URL,
-  action: string,
-): Promise<{ readonly folder?: string; readonly file?: string }> {
   const named = namedFile(source, action, "source");
   const { path } = named;
   const { isDirectory } = await readNamed(named, action, Deno.stat);
-  if (isDirectory) return { folder: path };
+  const folderAt = (folder: string) => {
+    if (layout === undefined) return { folder };
+    throw new TypeError(`Cannot ${action} as options.layout is for GGUF files: this is a folder`);
+  };
+  if (isDirectory) return folderAt(path);
   const name = basename(path);
   if (name === "config.json" || name === "model.safetensors.index.json") {
-    return { folder: join(path, "..") };
+    return folderAt(join(path, ".."));
   }
   if (/\.safetensors$/i.test(name)) {
     throw new TensorFileError(
