@@ -67,7 +67,8 @@ function text(path: string, description: ModelDescription, { options }: Invocati
     type,
     formatBytes(bytes),
   ]);
-  const fields = Object.entries(config ?? {}).map(([name, value]) => [name, printable(value)]);
+  const fields = Object.entries(config ?? {}).filter(([, value]) => value !== undefined)
+    .map(([name, value]) => [name, printable(value)]);
   return [
     wrapText(head),
     keyRows.length === 0 ? "" : textTable(["key", "value"], keyRows),
