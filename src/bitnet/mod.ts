@@ -17,7 +17,7 @@ export type {
   LayerWeightName,
   ModelSource,
   SourceOptions,
-  TokenizerSource,
+  TokenizerFiles,
   WeightFormat,
   WeightName,
   WeightSource,

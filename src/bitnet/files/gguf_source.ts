@@ -24,7 +24,7 @@ import {
   type LayerWeightName,
   type ModelSource,
   shapeAt,
-  type TokenizerSource,
+  type TokenizerFiles,
   type WeightName,
   weightNames,
   type WeightSource,
@@ -114,13 +114,6 @@ export class GgufKeys {
     throw this.error(key, "a text");
   }
 
-  /** A flag; undefined if there is none. */
-  flag(key: string): boolean | undefined {
-    const value = this.header.values.get(key);
-    if (value === undefined || typeof value === "boolean") return value;
-    throw this.error(key, "true or false");
-  }
-
   /** An array; undefined if there is none. */
   array(key: string, type: RegExp): GgufArray | undefined {
     const value = this.header.values.get(key);
@@ -198,29 +191,16 @@ function configOf(
   return checkConfig(config, fields, keys.subject);
 }
 
-/** The tokenizer in the keys; tables are decoded at their first use. */
-function tokenizerOf(keys: GgufKeys): TokenizerSource | undefined {
-  const model = keys.text("tokenizer.ggml.model");
-  const tokens = keys.array("tokenizer.ggml.tokens", /string/);
-  if (model === undefined || tokens === undefined) return undefined;
-  const types = keys.array("tokenizer.ggml.token_type", /int/);
-  const merges = keys.array("tokenizer.ggml.merges", /string/);
-  if (types !== undefined && types.length !== tokens.length) {
-    throw keys.error("tokenizer.ggml.token_type", `${tokens.length} types, one of each token`);
-  }
-  const once = <Value>(read: () => readonly Value[]) => {
-    let values: readonly Value[] | undefined;
-    return () => values ??= read();
-  };
+/** The tokenizer in the keys. */
+function tokenizerOf({ header }: GgufKeys): TokenizerFiles | undefined {
+  if (!header.values.has("tokenizer.ggml.model")) return undefined;
   return {
     kind: "gguf",
-    model,
-    pre: keys.text("tokenizer.ggml.pre"),
-    tokens: once(() => tokens.values() as string[]),
-    types: once(() => (types?.values() ?? new Array(tokens.length).fill(1)).map(Number)),
-    merges: once(() => (merges?.values() ?? []) as string[]),
-    // The tokenizer of LLaMA 3 begins each text with it.
-    addsBegin: keys.flag("tokenizer.ggml.add_bos_token") ?? true,
+    metadata: () =>
+      Object.fromEntries(
+        [...header.values].filter(([key]) => key.startsWith("tokenizer."))
+          .map(([key, value]) => [key, value instanceof GgufArray ? value.values() : value]),
+      ),
   };
 }
 
@@ -344,7 +324,6 @@ export async function openGguf(path: string, layout?: I2sLayout): Promise<ModelS
   const header = await readGgufHeader(file);
   const keys = new GgufKeys(header, file.path);
   const tensors = new Map(header.tensors.map((tensor) => [tensor.name, tensor]));
-  const tokenizer = tokenizerOf(keys);
   const config = configOf(keys, tensors);
   const weights = new Map<WeightName, WeightSource>();
   const options = { layout, alignment: header.alignment };
@@ -359,7 +338,7 @@ export async function openGguf(path: string, layout?: I2sLayout): Promise<ModelS
   return {
     config,
     weights,
-    tokenizer,
+    tokenizer: tokenizerOf(keys),
     chatTemplate: keys.text("tokenizer.chat_template"),
     facts: new Map(facts),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

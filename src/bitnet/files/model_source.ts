@@ -101,10 +101,10 @@ export interface WeightSource {
 }
 
 /**
- * The tokenizer in a model's files.
+ * The tokenizer in a model's files, as it stands there.
  * @category Files
  */
-export type TokenizerSource =
+export type TokenizerFiles =
   | {
     /** `tokenizer.json` and `tokenizer_config.json`. */
     readonly kind: "json";
@@ -114,20 +114,10 @@ export type TokenizerSource =
     readonly config: Readonly<Record<string, unknown>>;
   }
   | {
-    /** The tables of a GGUF file. */
+    /** Keys of a GGUF file. */
     readonly kind: "gguf";
-    /** `tokenizer.ggml.model`, such as `gpt2`. */
-    readonly model: string;
-    /** `tokenizer.ggml.pre`, if given. */
-    readonly pre: string | undefined;
-    /** The texts of the tokens. */
-    tokens(): readonly string[];
-    /** The types of the tokens; all 1 (normal) if the file has none. */
-    types(): readonly number[];
-    /** The pairs that are merged, in order. */
-    merges(): readonly string[];
-    /** Whether a text begins with the token that begins sequences. */
-    readonly addsBegin: boolean;
+    /** The keys that begin with `tokenizer.`, with arrays as arrays: a vocabulary takes 0.1 s. */
+    metadata(): Readonly<Record<string, unknown>>;
   };
 
 /**
@@ -140,7 +130,7 @@ export interface ModelSource extends AsyncDisposable {
   /** The weights by their places. */
   readonly weights: ReadonlyMap<WeightName, WeightSource>;
   /** The tokenizer, if the files have one. */
-  readonly tokenizer: TokenizerSource | undefined;
+  readonly tokenizer: TokenizerFiles | undefined;
   /** The template of chats, if the files have one. */
   readonly chatTemplate: string | undefined;
   /** Facts about the model: its name, license, file type. */

@@ -27,7 +27,7 @@ import {
   type LayerWeightName,
   type ModelSource,
   shapeAt,
-  type TokenizerSource,
+  type TokenizerFiles,
   type WeightName,
   weightNames,
   type WeightSource,
@@ -353,7 +353,7 @@ async function weightAt(
 
 /** The tokenizer of a folder, and the template of chats. */
 async function tokenizerIn(folder: string): Promise<{
-  readonly tokenizer: TokenizerSource | undefined;
+  readonly tokenizer: TokenizerFiles | undefined;
   readonly chatTemplate: string | undefined;
 }> {
   const tokenizer = await jsonIn(folder, "tokenizer.json");

@@ -153,8 +153,7 @@ Deno.test("openSource() either opens or refuses any header, without large arrays
           await using source = await openSource(path);
           const { tokenizer } = source;
           if (tokenizer?.kind === "gguf") {
-            assertEquals(tokenizer.types().length, tokenizer.tokens().length);
-            assert(tokenizer.merges().every((merge) => typeof merge === "string"));
+            assert("tokenizer.ggml.model" in tokenizer.metadata());
           }
         } catch (error) {
           if (!(error instanceof TensorFileError)) throw error;
