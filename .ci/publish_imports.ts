@@ -22,6 +22,7 @@ const STD_VERSIONS: Readonly<Record<string, string>> = {
 
 /** Imports of tests and benchmarks only. */
 const TESTS_ONLY: readonly string[] = [
+  "@huggingface/gguf",
   "@std/assert",
   "ajv/",
   "deno-std/",

@@ -11,6 +11,7 @@ import { type Command, type CommandGroup, EXIT, showProgress, UsageError } from 
 import { runProgram } from "./command_line.ts";
 import { COMPILE } from "./compile.ts";
 import { DEVICES, DOCTOR, VALIDATE } from "./devices.ts";
+import { INSPECT } from "./inspect.ts";
 import { MEMORY } from "./memory.ts";
 import { OCCUPANCY } from "./occupancy.ts";
 import { ROOFLINE } from "./roofline.ts";
@@ -29,6 +30,7 @@ const COMMANDS: readonly (Command | CommandGroup)[] = [
   OCCUPANCY,
   ANALYZE,
   ROOFLINE,
+  INSPECT,
   CACHE,
   MEMORY,
 ];

@@ -3,6 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { build } from "../../build.ts";
 import * as G from "../../mod.ts";
+import * as bitnet from "../../src/device/bitnet.ts";
 import * as q from "../../src/device/ternary.ts";
 import * as T from "../../src/device/tensor.ts";
 import * as analysis from "../../src/lab/analysis/mod.ts";
@@ -149,6 +150,8 @@ const CALLS: Readonly<Record<string, Call>> = {
   "openDevice, memory": (memory) => openDevice("host", { memory }),
   warmUpKernels: (options) => G.warmUpKernels(device, [{ source: SOURCE, ...options as object }]),
   load: (options) => G.load(options),
+  openSource: (options) => bitnet.openSource("/none.gguf", options),
+  describeModel: (options) => bitnet.describeModel("/none.gguf", options),
   configureKernelCache: (options) => G.configureKernelCache(options),
   chunksThatFit: (options) => G.chunksThatFit(1, 1, options),
   compileImage: (options) =>
