@@ -25,6 +25,17 @@ const SPECIAL_TOKENS: Readonly<Record<string, string>> = {
   padding: "pad_token",
 };
 
+/** A token is found as it stands, with the spaces around it left alone. */
+const PLAIN = { normalized: false, single_word: false, lstrip: false, rstrip: false };
+
+/** Bytes as characters, split into words by GPT-2's pattern unless `use_regex` is false. */
+const BYTE_LEVEL = {
+  type: "ByteLevel",
+  add_prefix_space: false,
+  trim_offsets: true,
+  use_regex: true,
+};
+
 function refuse(key: string, allowed: string, value: unknown): never {
   throw new TypeError(
     `Cannot read the tokenizer as ${key} must be ${allowed}: it is ${describeValue(value)}`,
@@ -109,9 +120,8 @@ function flagOf(metadata: Metadata, key: string, otherwise: boolean): boolean {
 /** What splits texts into words, and whether a word that is a token needs no merges. */
 function wordsOf(metadata: Metadata): { preTokenizer: unknown; ignoresMerges: boolean } {
   const key = "tokenizer.ggml.pre";
-  const byteLevel = { type: "ByteLevel", add_prefix_space: false, trim_offsets: true };
   if (metadata[key] === "gpt-2") {
-    return { preTokenizer: { ...byteLevel, use_regex: true }, ignoresMerges: false };
+    return { preTokenizer: BYTE_LEVEL, ignoresMerges: false };
   }
   if (!LLAMA3_NAMES.includes(metadata[key])) {
     refuse(key, "absent, gpt-2, llama-bpe, llama3 or llama-v3", metadata[key]);
@@ -125,7 +135,7 @@ function wordsOf(metadata: Metadata): { preTokenizer: unknown; ignoresMerges: bo
   return {
     preTokenizer: {
       type: "Sequence",
-      pretokenizers: [split, { ...byteLevel, use_regex: false }],
+      pretokenizers: [split, { ...BYTE_LEVEL, use_regex: false }],
     },
     ignoresMerges: true,
   };
@@ -172,12 +182,12 @@ export function ggufTokenizer(metadata: Readonly<Record<string, unknown>>): Toke
     config,
     tokenizer: {
       added_tokens: tokens.flatMap((content, id) =>
-        isAdded(id) ? [{ id, content, special: isSpecial(id), normalized: false }] : []
+        isAdded(id) ? [{ id, content, special: isSpecial(id), ...PLAIN }] : []
       ),
       normalizer: null,
       pre_tokenizer: preTokenizer,
       post_processor: null,
-      decoder: { type: "ByteLevel" },
+      decoder: BYTE_LEVEL,
       model: {
         type: "BPE",
         unk_token: null,

@@ -84,6 +84,29 @@ function requireId(id: unknown, place: string): void {
   refuse(place, "a token's number", id);
 }
 
+/** GPT-2's pattern of words, which byte-level splitting implies. */
+const GPT2_PATTERN =
+  "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
+
+/**
+ * Writes the implied pattern out. The library translates written patterns to Unicode's white space,
+ * but not its own one: JavaScript's `\s` has U+FEFF and lacks U+0085.
+ */
+function writePatterns(preTokenizer: unknown): unknown {
+  if (typeof preTokenizer !== "object" || preTokenizer === null) return preTokenizer;
+  const { type, pretokenizers, use_regex, add_prefix_space } = preTokenizer as Json;
+  if (type === "Sequence" && Array.isArray(pretokenizers)) {
+    return { ...preTokenizer, pretokenizers: pretokenizers.map(writePatterns) };
+  }
+  // A prefix comes before words are split.
+  if (type !== "ByteLevel" || use_regex === false || add_prefix_space === true) return preTokenizer;
+  const split = { behavior: "Isolated", invert: false, pattern: { Regex: GPT2_PATTERN } };
+  return {
+    type: "Sequence",
+    pretokenizers: [{ type: "Split", ...split }, { ...preTokenizer, use_regex: false }],
+  };
+}
+
 /** Refuses what the library would take for something else, and adds the keys that it needs. */
 function checkTokenizer(tokenizer: Json): Json & { readonly added_tokens: readonly Json[] } {
   const { added_tokens = [] } = tokenizer;
@@ -107,10 +130,10 @@ function checkTokenizer(tokenizer: Json): Json & { readonly added_tokens: readon
   });
   return {
     normalizer: null,
-    pre_tokenizer: null,
     post_processor: null,
     decoder: null,
     ...tokenizer,
+    pre_tokenizer: writePatterns(tokenizer.pre_tokenizer ?? null),
     added_tokens,
   };
 }
