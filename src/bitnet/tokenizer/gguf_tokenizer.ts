@@ -5,7 +5,7 @@
  */
 
 import { describeValue } from "../../ffi/describe_value.ts";
-import type { TokenizerSource } from "./tokenizer.ts";
+import { requireMerge, type TokenizerSource } from "./tokenizer.ts";
 
 /** The pattern by which LLaMA 3 splits a text into words before it merges bytes. */
 const LLAMA3_PATTERN = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|" +
@@ -79,22 +79,13 @@ function indexTokens(tokens: readonly string[]): ReadonlyMap<string, number> {
   return ids;
 }
 
-/** Merges as pairs. The library would silently drop a text whose merged token does not exist. */
-function mergesOf(metadata: Metadata, ids: ReadonlyMap<string, number>): [string, string][] {
+function mergesOf(metadata: Metadata, ids: ReadonlyMap<string, number>): readonly string[] {
   const key = "tokenizer.ggml.merges";
-  return stringsOf(metadata, key).map((merge, index) => {
-    // Bytes that are spaces have other characters in byte-level tokens.
-    const [left = "", right = "", ...rest] = merge.split(" ");
-    if (left === "" || right === "" || rest.length > 0) {
-      refuse(`${key}[${index}]`, "two tokens with a space between", merge);
-    }
-    for (const token of [left, right, left + right]) {
-      if (!ids.has(token)) {
-        refuse(`${key}[${index}]`, `of tokens: there is no ${describeValue(token)}`, merge);
-      }
-    }
-    return [left, right];
-  });
+  const merges = stringsOf(metadata, key);
+  merges.forEach((merge, index) =>
+    requireMerge(merge, 0, (token) => ids.has(token), `${key}[${index}]`)
+  );
+  return merges;
 }
 
 function specialIdsOf(metadata: Metadata, count: number): Map<string, number> {
@@ -160,8 +151,8 @@ export function ggufTokenizer(metadata: Readonly<Record<string, unknown>>): Toke
   const model = metadata["tokenizer.ggml.model"];
   if (model !== "gpt2") refuse("tokenizer.ggml.model", "gpt2", model);
   const tokens = stringsOf(metadata, "tokenizer.ggml.tokens");
-  const types = tokenTypesOf(metadata, tokens.length);
   const ids = indexTokens(tokens);
+  const types = tokenTypesOf(metadata, tokens.length);
   const merges = mergesOf(metadata, ids);
   const specials = specialIdsOf(metadata, tokens.length);
   const { preTokenizer, ignoresMerges } = wordsOf(metadata);

@@ -107,18 +107,36 @@ function writePatterns(preTokenizer: unknown): unknown {
   };
 }
 
+/**
+ * Refuses a merge whose tokens do not exist: the library would drop the text that they stand for.
+ *
+ * @param merge Two tokens, or a string with a space between them.
+ * @param prefixLength The length of the prefix that the second token loses.
+ */
+export function requireMerge(
+  merge: unknown,
+  prefixLength: number,
+  exists: (token: string) => boolean,
+  place: string,
+): void {
+  const [left, right, ...rest] = typeof merge === "string" ? merge.split(" ") : [merge].flat();
+  const isPair = typeof left === "string" && typeof right === "string" && rest.length === 0;
+  if (!isPair || left === "" || right === "") refuse(place, "two tokens", merge);
+  for (const token of [left, right, left + right.slice(prefixLength)]) {
+    if (exists(token)) continue;
+    refuse(place, `of tokens, and there is no ${describeValue(token)}`, merge);
+  }
+}
+
 /** Refuses what the library would take for something else, and adds the keys that it needs. */
 function checkTokenizer(tokenizer: Json): Json & { readonly added_tokens: readonly Json[] } {
   const { added_tokens = [] } = tokenizer;
   const model = objectAt(tokenizer.model, "model");
-  if (typeof model.vocab !== "object") refuse("model.vocab", "an object or array", model.vocab);
-  if (!Array.isArray(model.vocab)) {
-    for (const [token, id] of Object.entries(objectAt(model.vocab, "model.vocab"))) {
-      requireId(id, `model.vocab[${describeValue(token)}]`);
-    }
-  }
-  if (model.type === "BPE" && !Array.isArray(model.merges)) {
-    refuse("model.merges", "an array", model.merges);
+  if (model.type !== "BPE") refuse("model.type", "BPE", model.type);
+  const vocab = new Set<string>();
+  for (const [token, id] of Object.entries(objectAt(model.vocab, "model.vocab"))) {
+    requireId(id, `model.vocab[${describeValue(token)}]`);
+    vocab.add(token);
   }
   if (!Array.isArray(added_tokens)) refuse("added_tokens", "an array", added_tokens);
   added_tokens.forEach((token, index) => {
@@ -127,6 +145,13 @@ function checkTokenizer(tokenizer: Json): Json & { readonly added_tokens: readon
     if (typeof content !== "string" || content === "") {
       refuse(`added_tokens[${index}].content`, "a nonempty string", content);
     }
+    vocab.add(content);
+  });
+  const { merges, continuing_subword_prefix: prefix } = model;
+  if (!Array.isArray(merges)) refuse("model.merges", "an array", merges);
+  const prefixLength = typeof prefix === "string" ? prefix.length : 0;
+  merges.forEach((merge, index) => {
+    requireMerge(merge, prefixLength, (token) => vocab.has(token), `model.merges[${index}]`);
   });
   return {
     normalizer: null,
