@@ -4,8 +4,8 @@
  * @module
  */
 
-import { describeValue } from "../../ffi/describe_value.ts";
-import { requireMerge, type TokenizerSource } from "./tokenizer.ts";
+import type { TokenizerSource } from "./tokenizer.ts";
+import { refuse, requireMerge } from "./tokenizer_json.ts";
 
 /** The pattern by which LLaMA 3 splits a text into words before it merges bytes. */
 const LLAMA3_PATTERN = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|" +
@@ -35,12 +35,6 @@ const BYTE_LEVEL = {
   trim_offsets: true,
   use_regex: true,
 };
-
-function refuse(key: string, allowed: string, value: unknown): never {
-  throw new TypeError(
-    `Cannot read the tokenizer as ${key} must be ${allowed}: it is ${describeValue(value)}`,
-  );
-}
 
 type Metadata = Readonly<Record<string, unknown>>;
 

@@ -8,8 +8,7 @@
  * @module
  */
 
-import { requireObject } from "../../ffi/arguments.ts";
-import { describeValue } from "../../ffi/describe_value.ts";
+import { objectAt, refuse } from "./tokenizer_json.ts";
 
 /** The steps from tokens to bytes that `decoder` of a tokenizer.json describes. */
 interface DecodingSteps {
@@ -38,15 +37,8 @@ const BYTE_OF_CHARACTER: ReadonlyMap<string, number> = (() => {
 
 const BYTE_TOKEN = /^<0x([0-9A-F]{2})>$/;
 
-function refuseDecoder(place: string, allowed: string, value: unknown): never {
-  throw new TypeError(
-    `Cannot read the tokenizer as ${place} must be ${allowed}: it is ${describeValue(value)}`,
-  );
-}
-
 function addStep(steps: DecodingSteps, decoder: unknown, place: string): void {
-  requireObject(decoder, place, "read the tokenizer");
-  const { type, pattern, content, start, stop, ...rest } = decoder as Record<string, unknown>;
+  const { type, pattern, content, start, stop, ...rest } = objectAt(decoder, place);
   switch (type) {
     case "ByteLevel":
       steps.isByteLevel = true;
@@ -60,7 +52,7 @@ function addStep(steps: DecodingSteps, decoder: unknown, place: string): void {
     case "Metaspace": {
       const replaced = rest.replacement ?? "▁";
       if (typeof replaced !== "string" || replaced === "") {
-        refuseDecoder(`${place}.replacement`, "a string", replaced);
+        refuse(`${place}.replacement`, "a string", replaced);
       }
       steps.replacements.push([replaced, " "]);
       const hasPrefix = rest.prepend_scheme === undefined
@@ -72,25 +64,25 @@ function addStep(steps: DecodingSteps, decoder: unknown, place: string): void {
     case "Replace": {
       const from = (pattern as { String?: unknown } | undefined)?.String;
       if (typeof from !== "string" || from === "" || typeof content !== "string") {
-        refuseDecoder(`${place}.pattern`, "{ String } with a content", pattern);
+        refuse(`${place}.pattern`, "{ String } with a content", pattern);
       }
       steps.replacements.push([from, content]);
       return;
     }
     case "Strip":
       if (content !== " " || stop !== 0 || !Number.isSafeInteger(start)) {
-        refuseDecoder(place, "spaces at the start", JSON.stringify(decoder));
+        refuse(place, "spaces at the start", JSON.stringify(decoder));
       }
       steps.strippedSpaces = start as number;
       return;
     case "Sequence": {
       const { decoders } = rest;
-      if (!Array.isArray(decoders)) refuseDecoder(`${place}.decoders`, "an array", decoders);
+      if (!Array.isArray(decoders)) refuse(`${place}.decoders`, "an array", decoders);
       decoders.forEach((each, index) => addStep(steps, each, `${place}.decoders[${index}]`));
       return;
     }
     default:
-      refuseDecoder(
+      refuse(
         `${place}.type`,
         "ByteLevel, ByteFallback, Fuse, Metaspace, Replace, Sequence or Strip",
         type,

@@ -9,6 +9,7 @@ import { requireObject, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { type ChatMessage, ChatTemplate } from "./chat_template.ts";
 import { StreamDecoder, TokenBytes } from "./stream_decoder.ts";
+import { checkTokenizer, type Json, objectAt, READ, refuse } from "./tokenizer_json.ts";
 
 /**
  * The files of a tokenizer, parsed.
@@ -61,107 +62,6 @@ const END_TOKENS: readonly string[] = [
 
 /** Names in tokenizer_config.json that chat templates use. */
 const TEMPLATE_TOKENS = ["bos_token", "eos_token", "unk_token", "pad_token"];
-
-const READ = "read the tokenizer";
-const MAX_ID = 2 ** 31 - 1;
-
-type Json = Readonly<Record<string, unknown>>;
-
-function refuse(place: string, allowed: string, value: unknown): never {
-  throw new TypeError(
-    `Cannot ${READ} as ${place} must be ${allowed}: it is ${describeValue(value)}`,
-  );
-}
-
-function objectAt(value: unknown, place: string): Json {
-  requireObject(value, place, READ);
-  if (Array.isArray(value)) refuse(place, "an object", value);
-  return value as Json;
-}
-
-function requireId(id: unknown, place: string): void {
-  if (Number.isInteger(id) && (id as number) >= 0 && (id as number) <= MAX_ID) return;
-  refuse(place, "a token's number", id);
-}
-
-/** GPT-2's pattern of words, which byte-level splitting implies. */
-const GPT2_PATTERN =
-  "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
-
-/**
- * Writes the implied pattern out. The library translates written patterns to Unicode's white space,
- * but not its own one: JavaScript's `\s` has U+FEFF and lacks U+0085.
- */
-function writePatterns(preTokenizer: unknown): unknown {
-  if (typeof preTokenizer !== "object" || preTokenizer === null) return preTokenizer;
-  const { type, pretokenizers, use_regex, add_prefix_space } = preTokenizer as Json;
-  if (type === "Sequence" && Array.isArray(pretokenizers)) {
-    return { ...preTokenizer, pretokenizers: pretokenizers.map(writePatterns) };
-  }
-  // A prefix comes before words are split.
-  if (type !== "ByteLevel" || use_regex === false || add_prefix_space === true) return preTokenizer;
-  const split = { behavior: "Isolated", invert: false, pattern: { Regex: GPT2_PATTERN } };
-  return {
-    type: "Sequence",
-    pretokenizers: [{ type: "Split", ...split }, { ...preTokenizer, use_regex: false }],
-  };
-}
-
-/**
- * Refuses a merge whose tokens do not exist: the library would drop the text that they stand for.
- *
- * @param merge Two tokens, or a string with a space between them.
- * @param prefixLength The length of the prefix that the second token loses.
- */
-export function requireMerge(
-  merge: unknown,
-  prefixLength: number,
-  exists: (token: string) => boolean,
-  place: string,
-): void {
-  const [left, right, ...rest] = typeof merge === "string" ? merge.split(" ") : [merge].flat();
-  const isPair = typeof left === "string" && typeof right === "string" && rest.length === 0;
-  if (!isPair || left === "" || right === "") refuse(place, "two tokens", merge);
-  for (const token of [left, right, left + right.slice(prefixLength)]) {
-    if (exists(token)) continue;
-    refuse(place, `of tokens, and there is no ${describeValue(token)}`, merge);
-  }
-}
-
-/** Refuses what the library would take for something else, and adds the keys that it needs. */
-function checkTokenizer(tokenizer: Json): Json & { readonly added_tokens: readonly Json[] } {
-  const { added_tokens = [] } = tokenizer;
-  const model = objectAt(tokenizer.model, "model");
-  if (model.type !== "BPE") refuse("model.type", "BPE", model.type);
-  const vocab = new Set<string>();
-  for (const [token, id] of Object.entries(objectAt(model.vocab, "model.vocab"))) {
-    requireId(id, `model.vocab[${describeValue(token)}]`);
-    vocab.add(token);
-  }
-  if (!Array.isArray(added_tokens)) refuse("added_tokens", "an array", added_tokens);
-  added_tokens.forEach((token, index) => {
-    const { id, content } = objectAt(token, `added_tokens[${index}]`);
-    requireId(id, `added_tokens[${index}].id`);
-    if (typeof content !== "string" || content === "") {
-      refuse(`added_tokens[${index}].content`, "a nonempty string", content);
-    }
-    vocab.add(content);
-  });
-  const { merges, continuing_subword_prefix: prefix } = model;
-  if (!Array.isArray(merges)) refuse("model.merges", "an array", merges);
-  const prefixLength = typeof prefix === "string" ? prefix.length : 0;
-  merges.forEach((merge, index) => {
-    requireMerge(merge, prefixLength, (token) => vocab.has(token), `model.merges[${index}]`);
-  });
-  return {
-    normalizer: null,
-    post_processor: null,
-    decoder: null,
-    ...tokenizer,
-    pre_tokenizer: writePatterns(tokenizer.pre_tokenizer ?? null),
-    added_tokens,
-  };
-}
 
 /** The text of a token in tokenizer_config.json: a string, or an object with its properties. */
 function tokenText(config: Json, name: string): string | undefined {

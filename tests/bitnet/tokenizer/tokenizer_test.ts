@@ -113,6 +113,17 @@ Deno.test("encodeChat() refuses messages and templates with the reason", () => {
   assert(DEFAULT_CHAT_TEMPLATE.includes("Assistant"));
 });
 
+Deno.test("encode() splits words by an inverted pattern as by the pattern", () => {
+  const split = { type: "Split", pattern: { Regex: "[0-9]+" }, behavior: "Isolated" };
+  const bytes = { type: "ByteLevel", add_prefix_space: false, use_regex: false };
+  const ids = [true, false].map((invert) => {
+    const pre_tokenizer = { type: "Sequence", pretokenizers: [{ ...split, invert }, bytes] };
+    return new ModelTokenizer(changed({ pre_tokenizer })).encode("hello1he2");
+  });
+  assertEquals(ids[0], ids[1]);
+  assertEquals(small.decode(ids[0]!), "hello1he2");
+});
+
 Deno.test("streamDecoder() gives whole characters only", () => {
   const text = "é 🦙👩‍👩‍👧 hello\ufeff";
   const decoder = small.streamDecoder();
@@ -185,7 +196,15 @@ Deno.test("ModelTokenizer names the place of what it cannot read", () => {
       { decoder: { type: "Sequence", decoders: [{ type: "Replace", pattern: { Regex: "a" } }] } },
       "decoder.decoders[0].pattern must be",
     ],
-    [{ pre_tokenizer: split }, "tokenizer.json must be supported"],
+    [{ pre_tokenizer: { ...split, behavior: "Isolated" } }, "tokenizer.json must be supported"],
+    [{ pre_tokenizer: split }, "pre_tokenizer.behavior must be Isolated or Removed"],
+    [{ pre_tokenizer: { type: "Split" } }, "pre_tokenizer.pattern must be { Regex } or { String }"],
+    [{ pre_tokenizer: 1 }, "pre_tokenizer must be an object"],
+    [{ pre_tokenizer: { type: "Sequence" } }, "pre_tokenizer.pretokenizers must be an array"],
+    [
+      { added_tokens: [{ id: 1, content: "a", single_word: true }] },
+      "[0].single_word must be false",
+    ],
   ];
   for (const [values, message] of refusals) {
     assertThrows(
