@@ -16,6 +16,11 @@ Deno.test("StopMatcher finds a stop string that spans pieces and shows nothing o
   assertEquals(found.map(({ stop }) => stop).slice(3), [undefined, "\n\nUser:", "\n\nUser:"]);
 });
 
+Deno.test("StopMatcher takes the first stop string to end, and the longest of those", () => {
+  assertEquals(match(["b", "ab"], ["xab"]).text, "x");
+  assertEquals(match(["abcd", "bc"], ["xabcd"]).text, "xa");
+});
+
 Deno.test("StopMatcher shows withheld text when it starts no stop string", () => {
   assertEquals(match(["aab"], ["a", "a", "a", "c"]).shown, ["", "", "a", "aac"]);
   assertEquals(match(["aab"], ["xaa"]).text, "xaa");
