@@ -103,9 +103,11 @@ function templateOf(config: Json): string | undefined {
   return named;
 }
 
-function makeTokenizer(tokenizer: Json, config: Json): Tokenizer {
+/** A tokenizer, and the tokens that it adds to a text. */
+function makeTokenizer(tokenizer: Json, config: Json): [Tokenizer, readonly unknown[]] {
   try {
-    return new Tokenizer(tokenizer, config);
+    const made = new Tokenizer(tokenizer, config);
+    return [made, made.encode("").ids];
   } catch (error) {
     throw new TypeError(
       `Cannot ${READ} as its tokenizer.json must be supported: ${(error as Error).message}`,
@@ -157,7 +159,8 @@ export class ModelTokenizer {
     const config = objectAt(source.config, "tokenizer_config.json");
     const post_processor = processorOf(config) ?? tokenizer.post_processor;
     this.#bytes = new TokenBytes(tokenizer.decoder);
-    this.#tokenizer = makeTokenizer({ ...tokenizer, post_processor }, config);
+    const [made, added] = makeTokenizer({ ...tokenizer, post_processor }, config);
+    this.#tokenizer = made;
     this.#added = new Map(
       tokenizer.added_tokens.map(({ id, special }) => [id as number, special === true]),
     );
@@ -176,9 +179,8 @@ export class ModelTokenizer {
       .filter((id) => id !== undefined && this.#added.get(id) === true);
     const end = idAt("eos_token");
     this.endTokens = [...new Set([end, ...ends])].filter((id) => id !== undefined);
-    const empty: readonly (number | undefined)[] = this.#tokenizer.encode("").ids;
-    if (empty.includes(undefined)) refuse("post_processor", "of tokens", post_processor);
-    this.#addsBegin = this.beginToken !== undefined && empty[0] === this.beginToken;
+    if (added.includes(undefined)) refuse("post_processor", "of tokens", post_processor);
+    this.#addsBegin = this.beginToken !== undefined && added[0] === this.beginToken;
     this.#chat = new ChatTemplate(templateOf(config), texts);
   }
 
