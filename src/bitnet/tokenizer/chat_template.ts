@@ -23,7 +23,7 @@ export interface ChatMessage {
  * The chat template of BitNet b1.58 2B4T, for files without one.
  * @category Tokens
  */
-export const DEFAULT_CHAT_TEMPLATE =
+export const DEFAULT_CHAT_TEMPLATE: string =
   "{% for message in messages %}{% if loop.first %}{{ bos_token }}{% endif %}" +
   "{{ message['role'] | capitalize + ': ' + message['content'] | trim + '<|eot_id|>' }}" +
   "{% endfor %}{% if add_generation_prompt %}{{ 'Assistant: ' }}{% endif %}";

@@ -31,6 +31,8 @@ export class StopMatcher {
   #stop: string | undefined;
 
   /**
+   * Makes a matcher for one text.
+   *
    * @param stops The stop strings.
    * @throws {TypeError} If they are no array of strings that are neither empty nor broken
    *   surrogate pairs.

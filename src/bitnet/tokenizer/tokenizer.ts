@@ -119,8 +119,9 @@ function makeTokenizer(tokenizer: Json, config: Json): [Tokenizer, readonly unkn
 /**
  * The tokenizer of a model.
  *
- * Texts become the same tokens as in Hugging Face's `tokenizers`, with one exception: characters
- * that newer versions of Unicode added may be split otherwise.
+ * Texts become the same tokens as in Hugging Face's `tokenizers`. Only characters that one of Deno
+ * and that library does not know yet, because its version of Unicode is older, may be split
+ * otherwise.
  * @category Tokens
  */
 export class ModelTokenizer {
@@ -138,6 +139,8 @@ export class ModelTokenizer {
   readonly #addsBegin: boolean;
 
   /**
+   * Makes the tokenizer of a model's files.
+   *
    * @param source The tokenizer.json and tokenizer_config.json of the model, or what
    *   `ggufTokenizer()` makes of a GGUF file.
    * @throws {TypeError} If they are no tokenizer of a kind that is supported. The error names the
