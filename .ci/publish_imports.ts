@@ -27,6 +27,7 @@ const TESTS_ONLY: readonly string[] = [
   "ajv/",
   "deno-std/",
   "fast-check",
+  "llama3-tokenizer-js",
   "playwright-core",
   "vega-datasets/",
 ];

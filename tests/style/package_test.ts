@@ -68,6 +68,14 @@ Deno.test("mod.ts depends on Deno, the web, node: and LogTape only, and on no te
   assertEquals(graph.filter((specifier) => /\/src\/(?:tensor|ternary)\//.test(specifier)), []);
 });
 
+Deno.test("Only src/bitnet/ imports packages of Hugging Face", () => {
+  const importers = packageModules().filter((file) =>
+    importsOf(textOf(file)).some(({ specifier }) => /^(?:npm:\/?)?@huggingface\//.test(specifier))
+  );
+  assert(importers.length > 0, "some module imports them");
+  assertEquals(importers.filter((file) => !file.startsWith("src/bitnet/")), []);
+});
+
 Deno.test("./analysis has no dependencies, and only pictures load Plot", async () => {
   const foreign = (specifiers: readonly string[]) =>
     specifiers.filter((specifier) =>
