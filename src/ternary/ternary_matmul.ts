@@ -122,7 +122,7 @@ function chooseVariant(work: DeviceWork, shape: ProductShape, wanted: unknown, a
     ? reasonAgainstMma(shape, true)
     : undefined;
   if (refused === undefined) return { variant, reason: "as requested" };
-  throw new RangeError(`${cannot(action)} by options.variant ${variant}: ${refused}`);
+  throw new RangeError(`${cannot(action)} with options.variant ${variant}: ${refused}`);
 }
 
 function planOf(shape: ProductShape, variant: Variant): ProductPlan {

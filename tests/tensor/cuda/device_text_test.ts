@@ -65,10 +65,11 @@ Deno.test("templates of kernels use no built-in functions of host compilers in d
 });
 
 /**
- * What asks on purpose. `vectors.cuh` is read by host compilers alone. The others have instructions of
- * capability 8.0; kernels of narrow floats and those of decoding are compiled for 7.5 as well.
+ * What asks on purpose. `vectors.cuh` is read by host compilers alone. Most of the others have
+ * instructions of capability 8.0; kernels of narrow floats and those of decoding are compiled for 7.5
+ * as well. Clusters are of 9.0: kernels for other devices read rows in another way.
  */
-const ASKING = ["element", "matmul/tensor_core", "reduce", "vectors"]
+const ASKING = ["element", "matmul/tensor_core", "reduce", "reduce_threads", "vectors"]
   .map((name) => `csrc/kernels/tensor/${name}.cuh`);
 
 Deno.test("templates of kernels ask for no feature by __has_… and for no compute capability", () => {
