@@ -14,6 +14,7 @@ import { TENSOR_HEADERS } from "../../tensor/kit/expression/tensor_headers.ts";
 import { runTemplate } from "../../tensor/kit/templates.ts";
 import { empty, fromTypedArray, type Tensor, zeros } from "../../tensor/mod.ts";
 import { storageOf } from "../../tensor/tensor.ts";
+import type { StepSampling } from "../decoder/step.ts";
 import type { SamplingSettings } from "./settings.ts";
 
 const sampling = new KernelTemplate("sampling", ["kernels/bitnet/sampling.cuh"], {
@@ -43,7 +44,7 @@ export interface SampledToken {
 }
 
 /** The numbers of each row in the settings of a call, `Column` of sampling.cuh. */
-export const SETTING_COLUMNS = 9;
+const COLUMNS = 9;
 
 const words = new Int32Array(1);
 const floats = new Float32Array(words.buffer);
@@ -52,13 +53,15 @@ function floatBits(value: number): number {
   return words[0]!;
 }
 
-/** Writes settings of rows: a column of `count` numbers each; rows without a sequence choose nothing. */
-export function writeSettings(
-  target: Int32Array,
-  count: number,
+/**
+ * Settings of rows for the device: a column of `count` numbers each. Rows without a sequence choose
+ * nothing.
+ */
+export function settingsOf(
   rows: readonly (SampledRow | undefined)[],
-): void {
-  target.fill(-1, 0, count);
+  count: number = rows.length,
+): Int32Array<ArrayBuffer> {
+  const target = new Int32Array(COLUMNS * count).fill(-1, 0, count);
   for (const [at, row] of rows.entries()) {
     if (row === undefined) continue;
     const { settings, slot, draw } = row;
@@ -73,6 +76,7 @@ export function writeSettings(
     ];
     for (const [column, number] of numbers.entries()) target[column * count + at] = number;
   }
+  return target;
 }
 
 /** The tokens of a call, as the device has written them. */
@@ -85,17 +89,25 @@ export function readTokens(chosen: Int32Array, rows: number): SampledToken[] {
 }
 
 /** Chooses tokens, and keeps what later choices need of each sequence. */
-export class Sampler implements Disposable {
-  /** The last token of each slot. */
+export class Sampler implements StepSampling, Disposable {
+  readonly columns = COLUMNS;
   readonly fed: Tensor<"int32">;
+  readonly logits: Tensor<"float32">;
+  readonly #distances: Tensor<"float32">;
   readonly #seen: Tensor<"int32">;
   readonly #words: number;
   readonly #vocabularySize: number;
 
-  /** @param vocabularySize Tokens from here on are never chosen. */
-  constructor(context: DeviceContext, slots: number, vocabularySize: number) {
-    this.#vocabularySize = vocabularySize;
-    this.#words = Math.ceil(vocabularySize / 32);
+  /**
+   * @param slots The largest number of sequences, and of rows of a call.
+   * @param columns The columns of logits.
+   * @param vocabularySize Tokens from here on are never chosen.
+   */
+  constructor(context: DeviceContext, slots: number, columns: number, vocabularySize: number) {
+    this.#vocabularySize = Math.min(columns, vocabularySize);
+    this.logits = empty([slots, columns], { device: { context } });
+    this.#distances = empty([slots, columns], { device: { context } });
+    this.#words = Math.ceil(this.#vocabularySize / 32);
     this.fed = zeros([slots], { dtype: "int32", device: { context } });
     this.#seen = zeros([slots * this.#words], { dtype: "int32", device: { context } });
   }
@@ -123,15 +135,14 @@ export class Sampler implements Disposable {
   /**
    * Chooses a token of each row.
    *
-   * @param logits [rows, columns]; columns from the vocabulary's size on are not chosen.
-   * @param settings What `writeSettings()` has written for the rows.
+   * @param logits [rows, columns].
+   * @param settings What `settingsOf()` gives for the rows.
    * @param chosen Two words for each row, for `readTokens()`.
    */
   enqueue(logits: Tensor<"float32">, settings: Tensor<"int32">, chosen: Tensor<"int32">): void {
     const { context } = logits;
     const [rows, columns] = logits.shape as [number, number];
     const stream = streamFor(context, undefined);
-    using distances = empty([rows, columns], { device: logits });
     const { form } = storageOf(logits as Tensor).work;
     runTemplate({
       action: "sample tokens",
@@ -142,9 +153,9 @@ export class Sampler implements Disposable {
         chosen: chosen as Tensor,
         fed: this.fed as Tensor,
         seen: this.#seen as Tensor,
-        distances: distances as Tensor,
+        distances: this.#distances as Tensor,
       },
-      numbers: { rows, columns, words: this.#words, n: Math.min(columns, this.#vocabularySize) },
+      numbers: { rows, columns, words: this.#words, n: this.#vocabularySize },
       body: `  const i64 row = blockIdx.x;
   gridstride::bitnet::sample_row(row, rows, n, logits + row * columns, settings,
                                  distances + row * columns, words, seen, fed, chosen);`,
@@ -158,17 +169,17 @@ export class Sampler implements Disposable {
     logits: Tensor<"float32">,
     rows: readonly (SampledRow | undefined)[],
   ): Promise<SampledToken[]> {
-    const count = rows.length;
-    const columns = new Int32Array(SETTING_COLUMNS * count);
-    writeSettings(columns, count, rows);
+    const columns = settingsOf(rows);
     using settings = fromTypedArray(columns, [columns.length], { device: logits });
-    using chosen = empty([2 * count], { dtype: "int32", device: logits });
+    using chosen = empty([2 * rows.length], { dtype: "int32", device: logits });
     this.enqueue(logits, settings, chosen);
-    return readTokens(await chosen.toArray(), count);
+    return readTokens(await chosen.toArray(), rows.length);
   }
 
   [Symbol.dispose](): void {
     this.fed.dispose();
+    this.logits.dispose();
+    this.#distances.dispose();
     this.#seen.dispose();
   }
 }

@@ -6,8 +6,15 @@
 
 import type { Decoder } from "../decoder/decoder.ts";
 import type { GenerationRequest, RequestQueue } from "./generation.ts";
-import { sampleRows } from "./sampling.ts";
+import {
+  readTokens,
+  type SampledRow,
+  type SampledToken,
+  type Sampler,
+  settingsOf,
+} from "./sampling.ts";
 import { scoreTokens } from "./score.ts";
+import { StepGraphs } from "./step_graphs.ts";
 
 /** Options of {@linkcode Scheduler}. */
 export interface SchedulerOptions {
@@ -15,8 +22,6 @@ export interface SchedulerOptions {
   readonly maxSequences: number;
   /** The largest number of tokens of a step. */
   readonly maxTokens: number;
-  /** Tokens from here on are never chosen. */
-  readonly vocabularySize: number;
 }
 
 /** Counts of a scheduler. */
@@ -37,6 +42,22 @@ export interface SchedulerStatistics {
 interface Run {
   readonly request: GenerationRequest;
   readonly sequence: number;
+  /** Its place in the sampler. */
+  readonly slot: number;
+  /** The number of its last tokens that only the device knows. */
+  unknown: number;
+}
+
+/** New tokens of a run in a step. */
+interface Planned {
+  readonly run: Run;
+  readonly count: number;
+}
+
+/** A step whose tokens are not read yet. */
+interface InFlight {
+  readonly runs: readonly Run[];
+  readonly chosen: Promise<Int32Array>;
 }
 
 /** Tokens whose probabilities are asked for. */
@@ -54,10 +75,15 @@ const DISPOSED = "Cannot generate as the model is disposed";
  */
 export class Scheduler implements RequestQueue {
   readonly #decoder: Decoder;
+  readonly #sampler: Sampler;
+  readonly #steps: StepGraphs;
   readonly #options: SchedulerOptions;
   readonly #waiting: GenerationRequest[] = [];
   /** In the order of their admission. */
   readonly #running: Run[] = [];
+  /** Places in the sampler that no request has. */
+  readonly #slots: number[];
+  #inFlight: InFlight | undefined;
   readonly #scorings: Scoring[] = [];
   #loop: Promise<void> | undefined;
   #isClosed = false;
@@ -65,9 +91,12 @@ export class Scheduler implements RequestQueue {
   #generatedTokens = 0;
   #preemptions = 0;
 
-  constructor(decoder: Decoder, options: SchedulerOptions) {
+  constructor(decoder: Decoder, sampler: Sampler, options: SchedulerOptions) {
     this.#decoder = decoder;
+    this.#sampler = sampler;
+    this.#steps = new StepGraphs(decoder, sampler, options.maxSequences);
     this.#options = options;
+    this.#slots = Array.from({ length: options.maxSequences }, (_, slot) => slot);
   }
 
   statistics(): SchedulerStatistics {
@@ -107,10 +136,12 @@ export class Scheduler implements RequestQueue {
     this.#isClosed = true;
     this.#failAll(new TypeError(DISPOSED));
     await this.#loop;
+    this.#steps[Symbol.dispose]();
   }
 
   #remove(run: Run): void {
     this.#running.splice(this.#running.indexOf(run), 1);
+    this.#slots.push(run.slot);
     // An error of the device has removed it.
     if (this.#decoder.has(run.sequence)) this.#decoder.remove(run.sequence);
   }
@@ -123,13 +154,18 @@ export class Scheduler implements RequestQueue {
     for (const { reject } of this.#scorings.splice(0)) reject(error);
   }
 
+  get #isBusy(): boolean {
+    return this.#inFlight !== undefined ||
+      this.#running.length + this.#waiting.length + this.#scorings.length > 0;
+  }
+
   async #run(): Promise<void> {
     // Requests that are submitted at the same time begin together.
     await Promise.resolve();
-    while (this.#running.length + this.#waiting.length + this.#scorings.length > 0) {
+    while (this.#isBusy) {
       try {
         const scoring = this.#scorings.shift();
-        if (scoring !== undefined) await this.#score(scoring);
+        if (scoring !== undefined) await this.#settle().then(() => this.#score(scoring));
         else await this.#step();
       } catch (error) {
         this.#failAll(error);
@@ -155,36 +191,46 @@ export class Scheduler implements RequestQueue {
     this.#preemptions++;
   }
 
-  /** Tokens that are not in the cache yet. */
-  #missing({ request, sequence }: Run): number {
-    return request.tokens.length - this.#decoder.lengthOf(sequence);
+  /** All tokens, with those that only the device knows. */
+  #tokens({ request, unknown }: Run): number {
+    return request.tokens.length + unknown;
+  }
+
+  /** Tokens that are not in the cache yet; none of a request that needs no more. */
+  #missing(run: Run): number {
+    const tokens = this.#tokens(run);
+    return tokens >= run.request.limit ? 0 : tokens - this.#decoder.lengthOf(run.sequence);
   }
 
   #pagesOf(tokens: number): number {
     return Math.ceil(tokens / this.#decoder.pageSize);
   }
 
+  /** The pages that a sequence lacks for some tokens. */
+  #lacks({ sequence }: Run, tokens: number): number {
+    return this.#pagesOf(tokens) - this.#pagesOf(this.#decoder.lengthOf(sequence));
+  }
+
+  /** Gives sequences to requests that wait, as long as there are pages for all of their tokens. */
   #admit(): void {
     let free = this.#decoder.freePages;
-    for (const run of this.#running) {
-      free -= this.#pagesOf(run.request.tokens.length) -
-        this.#pagesOf(this.#decoder.lengthOf(run.sequence));
-    }
-    while (this.#running.length < this.#options.maxSequences && this.#waiting.length > 0) {
+    for (const run of this.#running) free -= this.#lacks(run, this.#tokens(run));
+    while (this.#slots.length > 0 && this.#waiting.length > 0) {
       const request = this.#waiting[0]!;
-      const needed = this.#pagesOf(request.tokens.length);
-      if (needed > free) return;
-      free -= needed;
+      free -= this.#pagesOf(request.tokens.length);
+      if (free < 0) return;
       this.#waiting.shift();
-      this.#running.push({ request, sequence: this.#decoder.add() });
+      const slot = this.#slots.pop()!;
+      this.#running.push({ request, sequence: this.#decoder.add(), slot, unknown: 0 });
+      if (request.settings.repetitionPenalty !== 1) this.#sampler.remember(slot, request.tokens);
     }
   }
 
   /** The new tokens of a step: the next ones of answers before parts of prompts. */
-  #plan(): { readonly run: Run; readonly count: number }[] {
+  #plan(): Planned[] {
     let left = this.#options.maxTokens;
     const byNeed = this.#running.toSorted((a, b) => this.#missing(a) - this.#missing(b));
-    const planned: { run: Run; count: number }[] = [];
+    const planned: Planned[] = [];
     for (const run of byNeed) {
       const count = Math.min(this.#missing(run), left);
       if (count === 0) continue;
@@ -195,37 +241,91 @@ export class Scheduler implements RequestQueue {
   }
 
   /** Whether there are pages for a step. */
-  #fits(planned: readonly { readonly run: Run; readonly count: number }[]): boolean {
-    const needed = planned.reduce((sum, { run, count }) => {
-      const length = this.#decoder.lengthOf(run.sequence);
-      return sum + this.#pagesOf(length + count) - this.#pagesOf(length);
-    }, 0);
+  #fits(planned: readonly Planned[]): boolean {
+    const needed = planned.reduce(
+      (sum, { run, count }) => sum + this.#lacks(run, this.#decoder.lengthOf(run.sequence) + count),
+      0,
+    );
     return needed <= this.#decoder.freePages;
   }
 
   async #step(): Promise<void> {
     this.#admit();
     let planned = this.#plan();
+    const isNext = planned.length > 0 &&
+      planned.every(({ count, run }) => count === 1 && this.#missing(run) === 1);
+    if (isNext && this.#fits(planned)) return await this.#graphStep();
+    // A chunk of a prompt, or a lack of pages, needs all tokens known.
+    if (this.#inFlight !== undefined) return await this.#settle();
     while (!this.#fits(planned)) {
       this.#preempt();
       planned = this.#plan();
     }
-    using logits = this.#decoder.forward(planned.map(({ run: { request, sequence }, count }) => {
+    if (planned.length > 0) await this.#mixedStep(planned);
+  }
+
+  /** Next tokens of all by a graph, whose results are read while the next one runs. */
+  async #graphStep(): Promise<void> {
+    const longest = Math.max(...this.#running.map((run) => this.#tokens(run)));
+    const step = await this.#steps.of(this.#running.length, longest);
+    // Some may have been cancelled meanwhile.
+    const runs = this.#running.filter((run) => this.#missing(run) === 1);
+    if (runs.length === 0) return;
+    const inputs = runs.map(({ request, sequence, slot }) => ({
+      sequence,
+      token: request.tokens[this.#decoder.lengthOf(sequence)] ?? -1 - slot,
+    }));
+    step.run(inputs, settingsOf(runs.map((run) => this.#row(run)), step.sizes.sequences));
+    const before = this.#inFlight;
+    for (const run of runs) run.unknown++;
+    this.#inFlight = { runs, chosen: step.chosen!.toArray() };
+    // A failure is seen when it is awaited.
+    this.#inFlight.chosen.catch(() => {});
+    if (before !== undefined) await this.#receive(before);
+  }
+
+  #row(run: Run): SampledRow {
+    const { request: { settings }, slot } = run;
+    return { settings, slot, draw: this.#tokens(run) };
+  }
+
+  /** Chunks of prompts beside next tokens. */
+  async #mixedStep(planned: readonly Planned[]): Promise<void> {
+    const rows = planned.map(({ run, count }) =>
+      count === this.#missing(run) ? this.#row(run) : undefined
+    );
+    const inputs = planned.map(({ run: { request, sequence }, count }) => {
       const done = this.#decoder.lengthOf(sequence);
       return { sequence, tokens: request.tokens.slice(done, done + count) };
-    }));
-    const rows = planned.map(({ run }) => run.request);
-    const completed = planned.map(({ run }) => this.#missing(run) === 0);
-    for (const [at, { count }] of planned.entries()) {
-      if (!completed[at] || count > 1) this.#promptTokens += count;
-    }
-    const sampled = await sampleRows(logits, rows, this.#options.vocabularySize);
+    });
+    for (const { tokens } of inputs) if (tokens.length > 1) this.#promptTokens += tokens.length;
+    using logits = this.#decoder.forward(inputs);
+    const sampled = await this.#sampler.choose(logits, rows);
     for (const [at, { run }] of planned.entries()) {
-      // Others may have been cancelled meanwhile.
-      if (!completed[at] || run.request.hasEnded || !this.#running.includes(run)) continue;
-      this.#generatedTokens++;
-      run.request.push(sampled[at]!);
-      if (run.request.hasEnded) this.#remove(run);
+      if (rows[at] !== undefined) this.#push(run, sampled[at]!);
     }
+  }
+
+  /** Awaits the tokens of the graph that runs. */
+  async #settle(): Promise<void> {
+    const inFlight = this.#inFlight;
+    this.#inFlight = undefined;
+    if (inFlight !== undefined) await this.#receive(inFlight);
+  }
+
+  async #receive({ runs, chosen }: InFlight): Promise<void> {
+    const tokens = readTokens(await chosen, runs.length);
+    for (const [at, run] of runs.entries()) {
+      run.unknown--;
+      this.#push(run, tokens[at]!);
+    }
+  }
+
+  #push(run: Run, token: SampledToken): void {
+    // It may have ended with the token before, or have been cancelled.
+    if (!this.#running.includes(run)) return;
+    this.#generatedTokens++;
+    run.request.push(token);
+    if (run.request.hasEnded) this.#remove(run);
   }
 }

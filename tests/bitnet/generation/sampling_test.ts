@@ -61,7 +61,7 @@ for (const [form, device] of forms) {
       for (let at = 0; at < logits.length; at++) {
         if (at % columns >= vocabulary) logits[at] = 100;
       }
-      using sampler = new Sampler(device.context, rows, vocabulary);
+      using sampler = new Sampler(device.context, rows, columns, vocabulary);
       using x = fromTypedArray(logits, [rows, columns], { device });
       const limit = Math.min(columns, vocabulary);
       const texts = SETTINGS.map((_, row) =>
@@ -94,7 +94,7 @@ Deno.test("Sampler draws tokens as often as they are likely", async () => {
   const columns = 4;
   const draws = 2000;
   const logits = Float32Array.from({ length: draws * columns }, (_, at) => at % columns);
-  using sampler = new Sampler(device!.context, draws, columns);
+  using sampler = new Sampler(device!.context, draws, columns, columns);
   using x = fromTypedArray(logits, [draws, columns], { device: device! });
   const settings = { ...DEFAULTS, topK: 3 };
   const chosen = await sampler.choose(
@@ -116,7 +116,7 @@ Deno.test("Sampler draws tokens as often as they are likely", async () => {
 
 Deno.test("Sampler leaves rows without a sequence as they are", async () => {
   const [device] = [...forms.values()];
-  using sampler = new Sampler(device!.context, 2, 4);
+  using sampler = new Sampler(device!.context, 2, 4, 4);
   using x = fromTypedArray(logitsOf(2, 4, 3), [2, 4], { device: device! });
   const row = { settings: { ...DEFAULTS, temperature: 0 }, slot: 1, draw: 0 };
   const [, chosen] = await sampler.choose(x, [undefined, row]);
