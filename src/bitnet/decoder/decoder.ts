@@ -27,7 +27,7 @@ import type { TernaryWeights } from "../../ternary/weights.ts";
 import type { ModelConfig } from "../config.ts";
 import { type Norm, type QuantizedRows, quantizeGated, quantizeRows } from "./activations.ts";
 import { embedTokens, rotateAndStore, rotationOf, type RowPlaces } from "./rotation.ts";
-import { DecodeStep } from "./step.ts";
+import { DecodeStep, type StepSampling } from "./step.ts";
 import type { DecoderDType, DecoderWeights, LayerWeights } from "./weights.ts";
 
 /** Options of {@linkcode Decoder}. */
@@ -81,6 +81,8 @@ export interface PlacedBatch {
   readonly positions: Tensor<"int32">;
   readonly slots: Tensor<"int32">;
   readonly groups: readonly PlacedGroup[];
+  /** The tokens that negative ones stand for: -1 - index. */
+  readonly fed?: Tensor<"int32">;
 }
 
 /** What all layers read of a batch. */
@@ -141,9 +143,24 @@ export class Decoder implements Disposable {
     return this.#table.freePages;
   }
 
+  /** The number of pages of a layer. */
+  get pages(): number {
+    return this.#pools[0]!.keys.shape[0]!;
+  }
+
+  /** Positions of a page. */
+  get pageSize(): number {
+    return this.#pools[0]!.keys.shape[1]!;
+  }
+
   /** Adds an empty sequence, and returns its number. */
   add(): number {
     return this.#table.add();
+  }
+
+  /** Whether there is such a sequence. */
+  has(sequence: number): boolean {
+    return this.#table.has(sequence);
   }
 
   /**
@@ -220,7 +237,8 @@ export class Decoder implements Disposable {
     return this.forward([{ sequence, tokens: all.subarray(start) }]);
   }
 
-  #check(inputs: readonly DecoderInput[]): Batch {
+  /** @param fed The number of tokens on the device, which negative ones stand for. */
+  #check(inputs: readonly DecoderInput[], fed = 0): Batch {
     const { vocabularySize, contextLength } = this.config;
     if (!Array.isArray(inputs) || inputs.length === 0) {
       throw new TypeError(
@@ -246,7 +264,7 @@ export class Decoder implements Disposable {
         );
       }
       for (let at = 0; at < tokens.length; at++) {
-        checkInteger(tokens[at]!, `tokens[${at}]`, ACTION, 0, vocabularySize - 1);
+        checkInteger(tokens[at]!, `tokens[${at}]`, ACTION, -fed, vocabularySize - 1);
       }
       if (length + tokens.length > contextLength) {
         throw new RangeError(
@@ -304,9 +322,9 @@ export class Decoder implements Disposable {
   }
 
   /** Runs all layers on rows whose places are on the device. */
-  #run({ tokens, positions, ...places }: PlacedBatch): Stream {
+  #run({ tokens, positions, fed, ...places }: PlacedBatch): Stream {
     const batch = { ...places, rotation: rotationOf(positions, this.config) };
-    const hidden = embedTokens(this.weights.embedding as Tensor, tokens);
+    const hidden = embedTokens(this.weights.embedding as Tensor, tokens, fed);
     let stream: Stream = { hidden, pending: undefined };
     for (const [index, layer] of this.weights.layers.entries()) {
       // The memory of a layer is that of the next one.
@@ -396,11 +414,13 @@ export class Decoder implements Disposable {
    *
    * @param sequences The largest number of sequences.
    * @param longest The largest number of tokens of a sequence; that of the context by default.
+   * @param sampling How the step chooses tokens; without it, it gives logits only.
    * @throws {RangeError} If a number is out of range.
    */
   async captureStep(
     sequences: number,
     longest: number = this.config.contextLength,
+    sampling?: StepSampling,
   ): Promise<DecodeStep> {
     const action = "capture a decode step";
     const { contextLength, vocabularySize } = this.config;
@@ -409,8 +429,9 @@ export class Decoder implements Disposable {
     return await DecodeStep.capture({
       context: this.weights.context,
       vocabularySize,
-      pageSize: this.#pools[0]!.keys.shape[1]!,
-      check: (inputs) => this.#check(inputs),
+      pageSize: this.pageSize,
+      sampling,
+      check: (inputs) => this.#check(inputs, sampling?.fed.size),
       rowsOf: (numbers) => this.#table.rowsOf(numbers, ACTION),
       run: (batch, logits) => {
         using _scope = new TensorScope();
