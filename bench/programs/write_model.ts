@@ -14,9 +14,8 @@ import {
 } from "../../tests/bitnet/files/random_model_file.ts";
 import { llama3Vocabulary } from "../../tests/bitnet/tokenizer/vocabularies.ts";
 
-const { _: [path], embedding: name, layers } = parseArgs(Deno.args, {
+const { _: [path], embedding: name = "float16", layers = "30" } = parseArgs(Deno.args, {
   string: ["_", "embedding", "layers"],
-  default: { embedding: "float16", layers: "30" },
 });
 const embedding = EMBEDDING_TYPES.find((type) => type === name);
 if (path === undefined || embedding === undefined) {
