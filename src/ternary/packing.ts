@@ -61,9 +61,8 @@ export async function packBytes(
   const isFast = canRepack(layout);
   if (isFast) repack(bytes, layout, out, action);
   else packInSteps(bytes, layout, out, undefined, action);
-  const stored = layout.stored === undefined
-    ? undefined
-    : Float32Array.from(await storedScalesOf(bytes, layout).toArray() as Float32Array);
+  using found = layout.stored && storedScalesOf(bytes as Tensor, layout);
+  const stored = await found?.toArray() as Float32Array<ArrayBuffer> | undefined;
   const scales = joinedScales(stored, scale, action);
   requireScales(scales, action);
   const zero = scales.indexOf(0);

@@ -366,5 +366,5 @@ Deno.test("loadDecoderWeights() names the matrix with a wrong code, and keeps no
       `weight in byte ${byte}`;
     await assertRejects(() => load("blk.1.attn_k", type, format, byte), RangeError, message);
   }
-  assert(device.memory.stats().live <= before);
+  assertEquals(device.memory.stats().live, before);
 });
