@@ -117,11 +117,13 @@ export function sourceOf(model: RandomModel): ModelSource {
       target.set(bytes.subarray(offset, offset + target.length));
       return Promise.resolve();
     };
-    return [name, { name, byteLength: bytes.length, readInto, ...own }];
+    const rest = { fileName: name, formatOptions: {}, place: undefined };
+    return [name, { name, byteLength: bytes.length, readInto, ...rest, ...own }];
   });
   return {
     config: model.config,
     weights: new Map(weights.filter(([name]) => hasSubNorms || !name.endsWith("SubNorm"))),
+    ...{ tokenizer: undefined, chatTemplate: undefined, facts: new Map() },
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }

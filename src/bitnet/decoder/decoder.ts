@@ -141,9 +141,24 @@ export class Decoder implements Disposable {
     return this.#table.freePages;
   }
 
+  /** The number of pages of a layer. */
+  get pages(): number {
+    return this.#pools[0]!.keys.shape[0]!;
+  }
+
+  /** Positions of a page. */
+  get pageSize(): number {
+    return this.#pools[0]!.keys.shape[1]!;
+  }
+
   /** Adds an empty sequence, and returns its number. */
   add(): number {
     return this.#table.add();
+  }
+
+  /** Whether there is such a sequence. */
+  has(sequence: number): boolean {
+    return this.#table.has(sequence);
   }
 
   /**
@@ -409,7 +424,7 @@ export class Decoder implements Disposable {
     return await DecodeStep.capture({
       context: this.weights.context,
       vocabularySize,
-      pageSize: this.#pools[0]!.keys.shape[1]!,
+      pageSize: this.pageSize,
       check: (inputs) => this.#check(inputs),
       rowsOf: (numbers) => this.#table.rowsOf(numbers, ACTION),
       run: (batch, logits) => {

@@ -66,6 +66,11 @@ export class PageTable {
     return this.#next++;
   }
 
+  /** Whether there is such a sequence. */
+  has(sequence: number): boolean {
+    return this.#sequences.has(sequence);
+  }
+
   /** The number of positions of a sequence. */
   lengthOf(sequence: number, action: string): number {
     return this.#sequence(sequence, action).length;
