@@ -78,7 +78,7 @@ export function upload(
   }
 }
 
-/** Bytes that a turn of the event loop copies to an array: at most about a millisecond. */
+/** Bytes that a turn of the event loop copies to an array: about a millisecond. */
 const BYTES_PER_TURN = PIECE_BYTES;
 
 /**

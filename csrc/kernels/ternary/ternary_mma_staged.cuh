@@ -3,8 +3,8 @@
  * tensor cores, whose operands arrive while others are multiplied.
  *
  * Problem: that of ternary_matmul.cuh, for as many rows of q as a block takes.
- * Mapping: a block has 16 * high * down rows of q and 8 * wide rows of weights for each of its warps
- * across. A warp multiplies 16 * high by 8 * wide of them; k_warps of them share the depth: each
+ * Mapping: a block has 16 * high * down rows of q and, for each of its warps across, 8 * wide rows
+ * of weights. A warp multiplies 16 * high rows by 8 * wide; k_warps of them share the depth: each
  * takes a group of 64 weights of a stage. Dynamic shared memory has Stages tiles of 128 elements
  * along k of both operands, which arrive by cp.async, the weights packed. A lane reads a word of
  * codes of a row of weights: the operands of two instructions, with the elements along k in their

@@ -87,8 +87,8 @@ Deno.test("compile() gives advice about kernels that use types of PyTorch", asyn
   assertStringIncludes(error.message, ADVICE);
   assertEquals(error.diagnostics[0]!.line, 2);
   // This one is refused before a compiler sees it.
-  const held = "#define HELD struct S { at::Half x; __device__ float f() { return 0; } };\nHELD\n";
-  const source = WITH_TENSORS.replace("__global__", `${held}__global__`);
+  const held = "#define HELD(T) struct S { T x; __device__ float f() { return 0; } };\n";
+  const source = WITH_TENSORS.replace("__global__", `${held}HELD(at::Half)\n__global__`);
   const refusal = await assertRejects(() => device.compile(source), CompileError, "cannot hold");
   assertStringIncludes(refusal.message, ADVICE);
   const headers = { "torch/extension.h": "namespace at { typedef float Half; }\n" };

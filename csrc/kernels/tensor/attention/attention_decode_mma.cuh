@@ -36,10 +36,10 @@ struct DecodeTile {
   template <typename Visit>
   static __device__ __forceinline__ void for_chunks(Visit visit) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
+    static_assert(decode_keys * chunks % 32 == 0, "all lanes have equally many");
 #pragma unroll
-    for (int i = 0; i < (decode_keys * chunks + 31) / 32; ++i) {
+    for (int i = 0; i < decode_keys * chunks / 32; ++i) {
       const int number = i * 32 + lane;
-      if (decode_keys * chunks % 32 != 0 && number >= decode_keys * chunks) break;
       const int row = number / chunks;
       const int column = number % chunks;
       visit(row, column, row * pitch + column * 16);
