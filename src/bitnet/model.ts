@@ -69,8 +69,6 @@ const NAMES = [
  * @category Generation
  */
 export interface ModelStatistics extends SchedulerStatistics {
-  /** Pages that a new sequence can take. */
-  readonly freePages: number;
   /** Pages of the cache. */
   readonly pages: number;
   /** Positions of a page. */
@@ -322,10 +320,10 @@ export class Model implements AsyncDisposable {
    * ```
    */
   statistics(): ModelStatistics {
-    const { freePages, pages, pageSize } = this.#decoder;
+    const { pages, pageSize } = this.#decoder;
     return {
       ...this.#scheduler.statistics(),
-      ...{ freePages, pages, pageSize, cacheBytes: this.#cacheBytes },
+      ...{ pages, pageSize, cacheBytes: this.#cacheBytes },
     };
   }
 

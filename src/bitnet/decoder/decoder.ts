@@ -99,8 +99,9 @@ const ACTION = "run a decoder";
  */
 export class Decoder implements Disposable {
   readonly weights: DecoderWeights;
+  /** Which pages sequences have. */
+  readonly table: PageTable;
   readonly #pools: readonly PagedKeys[];
-  readonly #table: PageTable;
 
   /**
    * Allocates the pages.
@@ -122,7 +123,7 @@ export class Decoder implements Disposable {
     const shape = [pages, pageSize, config.keyValueHeads, config.headSize];
     const pool = () => empty(shape, { dtype, device: { context } }) as Tensor;
     this.#pools = Array.from({ length: config.layers }, () => ({ keys: pool(), values: pool() }));
-    this.#table = new PageTable(pages, pageSize);
+    this.table = new PageTable(pages, pageSize);
     scope.keep(this.#pools);
   }
 
@@ -133,7 +134,7 @@ export class Decoder implements Disposable {
 
   /** The number of pages of a layer that no sequence has. */
   get freePages(): number {
-    return this.#table.freePages;
+    return this.table.freePages;
   }
 
   /** The number of pages of a layer. */
@@ -146,14 +147,14 @@ export class Decoder implements Disposable {
     return this.#pools[0]!.keys.shape[1]!;
   }
 
-  /** Adds an empty sequence, and returns its number. */
-  add(): number {
-    return this.#table.add();
+  /** Adds a sequence with some full pages of others, none by default, and returns its number. */
+  add(pages: readonly number[] = []): number {
+    return this.table.add(pages);
   }
 
   /** Whether there is such a sequence. */
   has(sequence: number): boolean {
-    return this.#table.has(sequence);
+    return this.table.has(sequence);
   }
 
   /**
@@ -162,7 +163,7 @@ export class Decoder implements Disposable {
    * @throws {RangeError} If there is no such sequence.
    */
   remove(sequence: number): void {
-    this.#table.remove(sequence, "remove a sequence");
+    this.table.remove(sequence, "remove a sequence");
   }
 
   /**
@@ -171,7 +172,7 @@ export class Decoder implements Disposable {
    * @throws {RangeError} If there is no such sequence.
    */
   lengthOf(sequence: number): number {
-    return this.#table.lengthOf(sequence, "query the length");
+    return this.table.lengthOf(sequence, "query the length");
   }
 
   /**
@@ -242,7 +243,7 @@ export class Decoder implements Disposable {
     }
     const known = new Set<number>();
     for (const { sequence, tokens } of inputs as readonly DecoderInput[]) {
-      const length = this.#table.lengthOf(sequence, ACTION);
+      const length = this.table.lengthOf(sequence, ACTION);
       if (known.has(sequence)) {
         throw new TypeError(
           `${cannot(ACTION)} as inputs must have each sequence once: ${sequence} is there twice`,
@@ -277,13 +278,13 @@ export class Decoder implements Disposable {
     const order = [...sizes.values()].flat();
     const sequences = order.map((at) => inputs[at]!.sequence);
     const counts = order.map((at) => inputs[at]!.tokens.length);
-    const { slots, commit } = this.#table.grow(sequences, counts, ACTION);
+    const { slots, commit } = this.table.grow(sequences, counts, ACTION);
     const [tokens, positions] = [new Int32Array(slots.length), new Int32Array(slots.length)];
     const places: { start: number; count: number }[] = [];
     let start = 0;
     for (const [k, at] of order.entries()) {
       const count = counts[k]!;
-      const first = this.#table.lengthOf(sequences[k]!, ACTION);
+      const first = this.table.lengthOf(sequences[k]!, ACTION);
       places[at] = { start, count };
       tokens.set(inputs[at]!.tokens, start);
       for (let row = 0; row < count; row++) positions[start + row] = first + row;
@@ -307,7 +308,7 @@ export class Decoder implements Disposable {
       positions: uploaded(positions),
       slots: uploaded(slots),
       groups: groups.map((group) => {
-        const { table, ...rows } = this.#table.rowsOf(group.sequences, ACTION);
+        const { table, ...rows } = this.table.rowsOf(group.sequences, ACTION);
         const count = group.sequences.length;
         return { ...group, rows: { ...rows, count, places: uploaded(table) as Tensor } };
       }),
@@ -420,7 +421,7 @@ export class Decoder implements Disposable {
       pageSize: this.pageSize,
       sampling,
       check: (inputs) => this.#check(inputs, sampling?.fed.size),
-      rowsOf: (numbers) => this.#table.rowsOf(numbers, ACTION),
+      rowsOf: (numbers) => this.table.rowsOf(numbers, ACTION),
       run: (batch, logits) => {
         using _scope = new TensorScope();
         this.#head(this.#run(batch), logits);

@@ -13,6 +13,7 @@ import {
   type Sampler,
   settingsOf,
 } from "./sampling.ts";
+import { PrefixCache } from "./prefix_cache.ts";
 import { scoreTokens } from "./score.ts";
 import { StepGraphs } from "./step_graphs.ts";
 
@@ -36,6 +37,8 @@ export interface SchedulerStatistics {
   readonly generatedTokens: number;
   /** How often a request gave its pages to others, to be computed again later. */
   readonly preemptions: number;
+  /** Pages that no running request has. */
+  readonly freePages: number;
 }
 
 /** A request with a sequence. */
@@ -77,6 +80,7 @@ export class Scheduler implements RequestQueue {
   readonly #decoder: Decoder;
   readonly #sampler: Sampler;
   readonly #steps: StepGraphs;
+  readonly #prefixes: PrefixCache;
   readonly #options: SchedulerOptions;
   readonly #waiting: GenerationRequest[] = [];
   /** In the order of their admission. */
@@ -95,6 +99,7 @@ export class Scheduler implements RequestQueue {
     this.#decoder = decoder;
     this.#sampler = sampler;
     this.#steps = new StepGraphs(decoder, sampler, options.maxSequences);
+    this.#prefixes = new PrefixCache(decoder.table, decoder.pageSize);
     this.#options = options;
     this.#slots = Array.from({ length: options.maxSequences }, (_, slot) => slot);
   }
@@ -106,6 +111,7 @@ export class Scheduler implements RequestQueue {
       promptTokens: this.#promptTokens,
       generatedTokens: this.#generatedTokens,
       preemptions: this.#preemptions,
+      freePages: this.#decoder.freePages + this.#prefixes.evictable,
     };
   }
 
@@ -139,16 +145,18 @@ export class Scheduler implements RequestQueue {
     this.#steps[Symbol.dispose]();
   }
 
-  #remove(run: Run): void {
+  #remove(run: Run, isKept = true): void {
     this.#running.splice(this.#running.indexOf(run), 1);
     this.#slots.push(run.slot);
     // An error of the device has removed it.
-    if (this.#decoder.has(run.sequence)) this.#decoder.remove(run.sequence);
+    if (!this.#decoder.has(run.sequence)) return;
+    if (isKept) this.#keepPages(run);
+    this.#decoder.remove(run.sequence);
   }
 
   #failAll(error: unknown): void {
     const runs = [...this.#running];
-    for (const run of runs) this.#remove(run);
+    for (const run of runs) this.#remove(run, false);
     const all = [...runs.map(({ request }) => request), ...this.#waiting.splice(0)];
     for (const request of all) request.fail(error);
     for (const { reject } of this.#scorings.splice(0)) reject(error);
@@ -175,7 +183,7 @@ export class Scheduler implements RequestQueue {
   }
 
   async #score({ tokens, resolve, reject }: Scoring): Promise<void> {
-    while (this.#pagesOf(tokens.length) > this.#decoder.freePages) this.#preempt();
+    while (!this.#hasRoom(this.#pagesOf(tokens.length))) this.#preempt();
     try {
       resolve(await scoreTokens(this.#decoder, tokens));
     } catch (error) {
@@ -189,6 +197,20 @@ export class Scheduler implements RequestQueue {
     this.#remove(youngest);
     this.#waiting.unshift(youngest.request);
     this.#preemptions++;
+  }
+
+  /** Lets later requests have the full pages of a sequence. */
+  #keepPages({ request, sequence }: Run): void {
+    // The last step may have added a token that the request has not taken.
+    const tokens = request.tokens.slice(0, this.#decoder.lengthOf(sequence));
+    this.#prefixes.keep(tokens, this.#decoder.table.pagesOf(sequence, "keep pages"));
+  }
+
+  /** Whether so many pages are free, also by taking those that no sequence has. */
+  #hasRoom(pages: number): boolean {
+    const { freePages } = this.#decoder;
+    if (pages > freePages) this.#prefixes.evict(pages - freePages);
+    return pages <= this.#decoder.freePages;
   }
 
   /** All tokens, with those that only the device knows. */
@@ -213,16 +235,21 @@ export class Scheduler implements RequestQueue {
 
   /** Gives sequences to requests that wait, as long as there are pages for all of their tokens. */
   #admit(): void {
-    let free = this.#decoder.freePages;
-    for (const run of this.#running) free -= this.#lacks(run, this.#tokens(run));
     while (this.#slots.length > 0 && this.#waiting.length > 0) {
       const request = this.#waiting[0]!;
-      free -= this.#pagesOf(request.tokens.length);
-      if (free < 0) return;
+      const pages = this.#prefixes.find(request.tokens);
+      const sequence = this.#decoder.add(pages);
+      const run = { request, sequence, slot: this.#slots.at(-1)!, unknown: 0 };
+      const needed = [...this.#running, run].reduce(
+        (sum, it) => sum + this.#lacks(it, this.#tokens(it)),
+        0,
+      );
+      if (!this.#hasRoom(needed)) return this.#decoder.remove(sequence);
       this.#waiting.shift();
-      const slot = this.#slots.pop()!;
-      this.#running.push({ request, sequence: this.#decoder.add(), slot, unknown: 0 });
-      if (request.settings.repetitionPenalty !== 1) this.#sampler.remember(slot, request.tokens);
+      this.#slots.pop();
+      this.#running.push(run);
+      const { settings, tokens } = request;
+      if (settings.repetitionPenalty !== 1) this.#sampler.remember(run.slot, tokens);
     }
   }
 
@@ -246,7 +273,7 @@ export class Scheduler implements RequestQueue {
       (sum, { run, count }) => sum + this.#lacks(run, this.#decoder.lengthOf(run.sequence) + count),
       0,
     );
-    return needed <= this.#decoder.freePages;
+    return this.#hasRoom(needed);
   }
 
   async #step(): Promise<void> {
@@ -275,6 +302,7 @@ export class Scheduler implements RequestQueue {
       sequence,
       token: request.tokens[this.#decoder.lengthOf(sequence)] ?? -1 - slot,
     }));
+    this.#countPrompts(runs.map((run) => ({ run, count: 1 })));
     step.run(inputs, settingsOf(runs.map((run) => this.#row(run)), step.sizes.sequences));
     const before = this.#inFlight;
     for (const run of runs) run.unknown++;
@@ -282,6 +310,13 @@ export class Scheduler implements RequestQueue {
     // A failure is seen when it is awaited.
     this.#inFlight.chosen.catch(() => {});
     if (before !== undefined) await this.#receive(before);
+  }
+
+  #countPrompts(planned: readonly Planned[]): void {
+    for (const { run: { request, sequence }, count } of planned) {
+      const left = request.promptTokens - this.#decoder.lengthOf(sequence);
+      this.#promptTokens += Math.max(0, Math.min(count, left));
+    }
   }
 
   #row(run: Run): SampledRow {
@@ -298,11 +333,13 @@ export class Scheduler implements RequestQueue {
       const done = this.#decoder.lengthOf(sequence);
       return { sequence, tokens: request.tokens.slice(done, done + count) };
     });
-    for (const { tokens } of inputs) if (tokens.length > 1) this.#promptTokens += tokens.length;
+    this.#countPrompts(planned);
     using logits = this.#decoder.forward(inputs);
     const sampled = await this.#sampler.choose(logits, rows);
     for (const [at, { run }] of planned.entries()) {
-      if (rows[at] !== undefined) this.#push(run, sampled[at]!);
+      if (rows[at] === undefined || !this.#running.includes(run)) continue;
+      this.#keepPages(run);
+      this.#push(run, sampled[at]!);
     }
   }
 
