@@ -88,6 +88,7 @@ const TENSOR_CALLS: Readonly<Record<string, Call>> = {
   norm: (options) => T.norm(x, options),
   matrixNorm: (options) => T.matrixNorm(x, options),
   quantile: (options) => T.quantile(x, 0.5, options),
+  histogram: (options) => T.histogram(x, options),
   percentile: (options) => T.percentile(x, 50, options),
   randint: (options) => T.randint(0, 2, [2], options),
   permutation: (options) => T.permutation(x as T.Tensor, options),
