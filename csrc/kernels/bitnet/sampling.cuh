@@ -1,12 +1,12 @@
 /*
  * sampling.cuh — the next token of each row of logits.
  *
- * Problem: a row has some 10^5 logits and settings of its own: a penalty for tokens that were there,
- * a temperature, the numbers and probabilities that limit the choice, a seed and the number of the
+ * Problem: a row has some 10^5 logits and settings of its own: a penalty for tokens of its text, a
+ * temperature, the numbers and probabilities that limit the choice, a seed and the number of the
  * draw. The kept tokens are those whose distance to the best logit, in units of the temperature, is
  * at most a limit, so nothing is sorted.
- * Mapping: a block has a row. Limits are found by digits of the distances: a histogram of one digit
- * shows the bin in which the wanted count or weight is reached, and the next digit divides that bin.
+ * Mapping: a block has a row. Limits are found by digits of the distances: the histogram of a digit
+ * shows the bin in which the wanted count or weight is reached; the next digit divides that bin.
  * Bytes: a row is read twice for the best token; then its distances are written once, read thrice
  * for each limit and four times for the draw. A row stays in the second-level cache.
  * Numerics: weights are integers, in units of 2^-40 of the best token's, so sums have no order. The

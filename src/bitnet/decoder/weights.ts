@@ -24,7 +24,10 @@ import type {
 
 const ACTION = "load a decoder";
 
-/** The floating element types of weights in files and of the embedding on the device. */
+/**
+ * The floating element types of weights in files and of the embedding on the device.
+ * @category Generation
+ */
 export type DecoderDType = "float32" | "float16" | "bfloat16";
 const DTYPES: readonly string[] = ["float32", "float16", "bfloat16"] satisfies DecoderDType[];
 
