@@ -4,11 +4,13 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { Decoder } from "../../../src/bitnet/decoder/decoder.ts";
 import { loadDecoderWeights } from "../../../src/bitnet/decoder/weights.ts";
 import { GenerationRequest } from "../../../src/bitnet/generation/generation.ts";
+import { PrefixCache } from "../../../src/bitnet/generation/prefix_cache.ts";
 import { Sampler } from "../../../src/bitnet/generation/sampling.ts";
 import { Scheduler } from "../../../src/bitnet/generation/scheduler.ts";
 import { type GenerateOptions, requireSettings } from "../../../src/bitnet/generation/settings.ts";
 import { ggufTokenizer } from "../../../src/bitnet/tokenizer/gguf_tokenizer.ts";
 import { ModelTokenizer } from "../../../src/bitnet/tokenizer/tokenizer.ts";
+import { PageTable } from "../../../src/tensor/attention/page_table.ts";
 import { device } from "../../support/device.ts";
 import { sourceOf } from "../random_model.ts";
 import { smallVocabulary } from "../tokenizer/vocabularies.ts";
@@ -27,6 +29,7 @@ interface Sizes {
 
 interface Fixture {
   readonly decoder: Decoder;
+  readonly sampler: Sampler;
   readonly scheduler: Scheduler;
   readonly request: (prompt: readonly number[], options?: GenerateOptions) => GenerationRequest;
 }
@@ -48,7 +51,7 @@ async function withScheduler(
       queue: scheduler,
     });
   try {
-    await f({ decoder, scheduler, request });
+    await f({ decoder, sampler, scheduler, request });
   } finally {
     await scheduler.close();
   }
@@ -140,7 +143,8 @@ for (
       }
       const { running, waiting, freePages, preemptions } = scheduler.statistics();
       assertEquals([running, waiting, freePages], [0, 0, decoder.pages]);
-      assertEquals(preemptions > 0, "pages" in sizes);
+      // A request is admitted with room for all of its tokens, so few lose their pages.
+      assertEquals([preemptions > 0, preemptions < 9], ["pages" in sizes, true], `${preemptions}`);
     });
   });
 }
@@ -163,7 +167,43 @@ Deno.test("Scheduler computes the common beginning of prompts once", async () =>
     const before = scheduler.statistics().promptTokens;
     await tokensOf(request([...prompt, ...wanted[3]!], { maxTokens: 1 }));
     assertEquals(scheduler.statistics().promptTokens - before, (45 + 25) % PAGE_SIZE);
+    // The last token of an answer is in no page: 64 tokens fill 7 pages.
+    const other = promptOf(45, 9);
+    const answer = await tokensOf(request(other, { maxTokens: 19 }));
+    const middle = scheduler.statistics().promptTokens;
+    await tokensOf(request([...other, ...answer, 7], { maxTokens: 1 }));
+    assertEquals(scheduler.statistics().promptTokens - middle, 65 - 56);
+    // A page is the same only behind the same tokens.
+    const [first5, next6] = [5, 6].map((token) => new Array(PAGE_SIZE).fill(token));
+    await tokensOf(request([...first5!, ...next6!, 7], { maxTokens: 1 }));
+    const last = scheduler.statistics().promptTokens;
+    await tokensOf(request([...next6!, 7], { maxTokens: 1 }));
+    assertEquals(scheduler.statistics().promptTokens - last, PAGE_SIZE + 1);
   });
+});
+
+Deno.test("PrefixCache.evict() frees pages that no sequence has, those of the oldest first", () => {
+  const table = new PageTable(6, 2);
+  const cache = new PrefixCache(table, 2);
+  const texts = [[1, 2, 3, 4], [5, 6, 7, 8, 9]];
+  const sequences = texts.map((tokens) => {
+    const sequence = table.add();
+    table.grow([sequence], [tokens.length], "grow").commit();
+    cache.keep(tokens, table.pagesOf(sequence, "read pages"));
+    return sequence;
+  });
+  const [first, second] = sequences.map((it) => [...table.pagesOf(it, "read pages")]);
+  assertEquals([table.freePages, cache.evictable], [1, 0]);
+  table.remove(sequences[1]!, "remove");
+  assertEquals([table.freePages, cache.evictable], [2, 2]);
+  // The first sequence still has its pages; of the second the last page goes first.
+  cache.evict(1);
+  assertEquals([table.freePages, cache.evictable], [3, 1]);
+  assertEquals(cache.find(texts[1]!), second!.slice(0, 1));
+  assertEquals(cache.find([...texts[0]!, 5]), first!);
+  cache.evict(5);
+  assertEquals([table.freePages, cache.find(texts[1]!)], [4, []]);
+  assertEquals(cache.find([...texts[0]!, 5]), first!);
 });
 
 Deno.test("Scheduler ends a request within a step when its reader leaves or aborts", async () => {
@@ -239,7 +279,7 @@ Deno.test("Scheduler ends all requests with the error of a step", async () => {
   await withScheduler({}, async ({ decoder, scheduler, request }) => {
     const running = request(promptOf(9, 1));
     const iterator = running[Symbol.asyncIterator]();
-    await iterator.next();
+    for (let count = 0; count < 12; count++) await iterator.next();
     decoder.weights.layers[1]!.down.dispose();
     await Promise.all([
       assertRejects(() => tokensOf(request(promptOf(9, 2))), TypeError, "disposed"),
@@ -253,5 +293,11 @@ Deno.test("Scheduler ends all requests with the error of a step", async () => {
     ]);
     const { running: left, waiting } = scheduler.statistics();
     assertEquals([left, waiting], [0, 0]);
+  });
+  // Pages of a step that has failed are not kept for others.
+  await withScheduler({}, async ({ decoder, sampler, request }) => {
+    sampler.fed.dispose();
+    await assertRejects(() => tokensOf(request(promptOf(9, 2))), TypeError, "disposed");
+    assertEquals(decoder.freePages, decoder.pages);
   });
 });
