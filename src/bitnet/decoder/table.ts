@@ -11,7 +11,8 @@ import { copyOf } from "../../tensor/elementwise_kernel.ts";
 import { templates } from "../../tensor/kit/expression/kernel_template.ts";
 import { newTensor } from "../../tensor/kit/kernel_call.ts";
 import { runTemplate } from "../../tensor/kit/templates.ts";
-import { empty, fromBuffer, matmul, multiply, rmsNorm, type Tensor } from "../../tensor/mod.ts";
+import { empty, fromBuffer, matmul, rmsNorm, type Tensor } from "../../tensor/mod.ts";
+import { multiplyScaledRows } from "../../ternary/integer_product.ts";
 import { quantizeActivations } from "../../ternary/quantize.ts";
 import { BLOCK_FORMATS, type BlockFormat } from "../files/block_formats.ts";
 import { isFloat } from "../files/file_weight.ts";
@@ -177,8 +178,7 @@ export function logitsOf(
     const rows = y.dtype === dtype ? y : y.astype(dtype);
     return matmul(rows as Tensor, values.transpose() as Tensor, { dtype: "float32", ...place });
   }
-  const rows = quantizeRows(hidden, { norm, residual });
-  const sums = matmul(rows.values, values.transpose() as Tensor<"int8">, { dtype: "int32" });
-  const scaled = multiply(sums.astype("float32"), scale);
-  return multiply(scaled, rows.scale.reshape([-1, 1]), place);
+  const { values: q, scale: factor } = quantizeRows(hidden, { norm, residual });
+  const table = { values: values as Tensor as Tensor<"int8">, scale };
+  return multiplyScaledRows({ values: q, scale: factor }, table, out);
 }
