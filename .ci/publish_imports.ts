@@ -28,6 +28,7 @@ const TESTS_ONLY: readonly string[] = [
   "deno-std/",
   "fast-check",
   "llama3-tokenizer-js",
+  "openai",
   "playwright-core",
   "vega-datasets/",
 ];

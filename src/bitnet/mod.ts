@@ -1,5 +1,5 @@
 /**
- * BitNet models: their files.
+ * BitNet models: their files, their tokenizers, and the text that they make.
  *
  * @module
  */
@@ -23,3 +23,25 @@ export type {
   WeightSource,
 } from "./files/model_source.ts";
 export { openSource } from "./files/open_source.ts";
+export type { GeneratedPiece, Generation } from "./generation/generation.ts";
+export type { GenerateOptions } from "./generation/settings.ts";
+export type { SchedulerStatistics } from "./generation/scheduler.ts";
+export {
+  Model,
+  type ModelOptions,
+  type ModelStatistics,
+  openModel,
+  type TextScore,
+} from "./model.ts";
+export { type ChatMessage, DEFAULT_CHAT_TEMPLATE } from "./tokenizer/chat_template.ts";
+export { ggufTokenizer } from "./tokenizer/gguf_tokenizer.ts";
+export { type MatchedText, StopMatcher } from "./tokenizer/stop_matcher.ts";
+export { StreamDecoder } from "./tokenizer/stream_decoder.ts";
+export {
+  type ChatOptions,
+  type DecodeOptions,
+  type EncodeOptions,
+  ModelTokenizer,
+  type TokenizerSource,
+} from "./tokenizer/tokenizer.ts";
+export type { DecoderDType } from "./decoder/table.ts";

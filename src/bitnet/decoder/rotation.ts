@@ -18,9 +18,13 @@ import type { Table } from "./table.ts";
 
 /**
  * The rows of a table at tokens, as `float32`. Tokens are not checked, as those of graphs cannot be:
- * they must be rows of the table.
+ * they must be rows of the table. A negative one, -1 - i, is element i of `fed`.
  */
-export function embedTokens({ values, scale }: Table, tokens: Tensor<"int32">): Tensor {
+export function embedTokens(
+  { values, scale }: Table,
+  tokens: Tensor<"int32">,
+  fed?: Tensor<"int32">,
+): Tensor {
   const { context } = values;
   const columns = values.shape[1]!;
   const stream = streamFor(context, undefined);
@@ -29,13 +33,14 @@ export function embedTokens({ values, scale }: Table, tokens: Tensor<"int32">): 
     action: "embed tokens",
     template: templates.map,
     inputs: {
-      ...{ table: values as Tensor, tokens: tokens as Tensor },
+      ...{ table: values as Tensor, tokens: tokens as Tensor, fed: (fed ?? tokens) as Tensor },
       ...scale === undefined ? {} : { scale: scale as Tensor },
     },
     results: { out },
     numbers: { columns },
     body: `  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
-    const i64 token = tokens[i / columns];
+    const int given = tokens[i / columns];
+    const i64 token = given < 0 ? fed[-1 - given] : given;
     const auto value = load(table[token * columns + i % columns]);
     out[i] = ${scale === undefined ? "value" : "static_cast<float>(value) * scale[token]"};
   });`,
