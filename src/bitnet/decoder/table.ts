@@ -76,8 +76,13 @@ export function blockElements(
     results: { out: out as Tensor },
     numbers: {},
     body: `  const auto half_at = [=](i64 at) {
-    const unsigned short bits = static_cast<unsigned short>(bytes[at] | bytes[at + 1] << 8);
-    return load(*reinterpret_cast<const __half*>(&bits));
+    const int bits = bytes[at] | bytes[at + 1] << 8;
+    const int size = bits & 0x7fff;
+    // The exponent of float32 is larger by 112; subnormal numbers are multiples of 2^-24.
+    const int exponent = size < 0x7c00 ? 112 << 23 : 224 << 23;
+    const float value = size < 0x400 ? static_cast<float>(size) * 5.9604644775390625e-8f
+                                     : __int_as_float((size << 13) + exponent);
+    return bits < 0x8000 ? value : -value;
   };
   const auto signed_at = [=](i64 at) {
     return static_cast<float>(static_cast<signed char>(bytes[at]));

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { cannot, refuseOption, requireOptions } from "../../ffi/arguments.ts";
+import { cannot, checkInteger, refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { shapeText } from "../../tensor/kit/layout.ts";
@@ -24,10 +24,12 @@ import {
   type WeightName,
   type WeightSource,
 } from "../files/model_source.ts";
+import { offloadLayer } from "./offload.ts";
 import { bytesOfRows, type DecoderDType, readTable, type Table } from "./table.ts";
 import { WeightTransfer } from "./transfer.ts";
 
 const ACTION = "load a decoder";
+const NAMES = ["device", "dtype", "head", "residentLayers", "onProgress", "signal"];
 const FLOATS: readonly string[] = ["float32", "float16", "bfloat16"] satisfies DecoderDType[];
 
 /** Options of {@linkcode loadDecoderWeights}. */
@@ -41,6 +43,11 @@ export interface DecoderWeightsOptions {
    * is the same table. It is the default for files that have blocks of integers, without `dtype`.
    */
   readonly head?: "float" | "int8";
+  /**
+   * The number of layers whose matrices stay on the device, all of them by default. Those of the others
+   * lie in memory of the host, from which each use copies them.
+   */
+  readonly residentLayers?: number;
   /** Is called with the bytes read so far, and those of all weights. */
   readonly onProgress?: (read: number, bytes: number) => void;
   /** Ends the loading, which rejects with its reason. */
@@ -59,6 +66,8 @@ export interface LayerWeights {
   /** The rows of the gate, then those of its factor. */
   readonly gateUp: TernaryWeights;
   readonly down: TernaryWeights;
+  /** Of a layer whose matrices lie in memory of the host: brings them to the device before their use. */
+  readonly fetch?: () => void;
 }
 
 /** The weights of a decoder on a device. */
@@ -74,10 +83,10 @@ export interface DecoderWeights extends Disposable {
 }
 
 /** The element type of a table on the device. */
-function tableType(
+export function tableType(
   { name, format }: WeightSource,
   { isHeadTied }: ModelConfig,
-  { dtype, head }: DecoderWeightsOptions,
+  { dtype, head }: Pick<DecoderWeightsOptions, "dtype" | "head">,
 ): DecoderDType | "int8" {
   const isHead = name === "head" || isHeadTied;
   if (isHead && head === "int8") return "int8";
@@ -225,6 +234,16 @@ class WeightReader implements AsyncDisposable {
     });
   }
 
+  /** Reads layers one by one, and moves their matrices to memory of the host. */
+  async offload(layers: readonly number[]): Promise<LayerWeights[]> {
+    const moved: LayerWeights[] = [];
+    for (const layer of layers) {
+      const own = await readLayer(this, this.#source.config, layer);
+      moved.push(await offloadLayer(own, moved[0], this.#own));
+    }
+    return moved;
+  }
+
   /** Passes all weights to the caller, who disposes them. */
   release(): Disposable {
     const owned = new Set(this.#owned);
@@ -278,7 +297,7 @@ export async function loadDecoderWeights(
   source: ModelSource,
   options: DecoderWeightsOptions = {},
 ): Promise<DecoderWeights> {
-  requireOptions(options, ["device", "dtype", "head", "onProgress", "signal"], ACTION);
+  requireOptions(options, NAMES, ACTION);
   const { dtype, device, head } = options;
   if (dtype !== undefined && !FLOATS.includes(dtype)) {
     refuseOption(TypeError, ACTION, "dtype", FLOATS.join(", "), dtype);
@@ -287,16 +306,20 @@ export async function loadDecoderWeights(
     refuseOption(TypeError, ACTION, "head", "float or int8", head);
   }
   const config = requireConfig(source.config, ACTION);
+  const { residentLayers = config.layers } = options;
+  checkInteger(residentLayers, "options.residentLayers", ACTION, 0, config.layers);
   const context = placeOf(device === undefined ? {} : { device }, ACTION);
+  const numbers = Array.from({ length: config.layers }, (_, layer) => layer);
   await using reader = new WeightReader(source, context, options);
-  const { layers, ...tables } = await allOf({
+  const { resident, ...tables } = await allOf({
     embedding: reader.table("embedding"),
-    layers: Promise.all(
-      Array.from({ length: config.layers }, (_, layer) => readLayer(reader, config, layer)),
+    resident: Promise.all(
+      numbers.slice(0, residentLayers).map((layer) => readLayer(reader, config, layer)),
     ),
     outputNorm: reader.norm("outputNorm"),
     ...config.isHeadTied ? {} : { head: reader.table("head") },
   });
+  const layers = [...resident, ...await reader.offload(numbers.slice(residentLayers))];
   const weights = { config, context, head: tables.embedding, ...tables, layers };
   return { ...weights, ...reader.release() };
 }
