@@ -320,6 +320,8 @@ export async function loadDecoderWeights(
     ...config.isHeadTied ? {} : { head: reader.table("head") },
   });
   const layers = [...resident, ...await reader.offload(numbers.slice(residentLayers))];
+  // Operations that wait for a compiler hold memory.
+  await tables.embedding.values.ready();
   const weights = { config, context, head: tables.embedding, ...tables, layers };
   return { ...weights, ...reader.release() };
 }
