@@ -25,9 +25,9 @@ const FEW_ROWS = 8;
 /** Bytes of the matrix that a block of the block form takes, and the rows that it multiplies at once. */
 const BYTES = 2 ** 18;
 const TOGETHER = 4;
-/** Threads of a block, and warps of the grid for each multiprocessor. */
-const THREADS = 256;
-const WARPS = 32;
+/** Warps of a block, as `integer_rows.cuh` has them, and blocks of a multiprocessor. */
+const BLOCK_WARPS = 8;
+const BLOCKS = 4;
 /** Bytes that CUDA threads read at once. */
 const PACKET = 16;
 
@@ -55,7 +55,7 @@ export function multiplyScaledRows(
   const stream = streamFor(context, undefined);
   const result = out ?? newTensor(context, "float32", [m, n], stream);
   const step = Math.ceil(BYTES / Math.max(1, depth) / TOGETHER) * TOGETHER;
-  const warps = Math.min(WARPS * context.info.multiprocessorCount, Math.ceil(n / 2));
+  const blocks = Math.ceil(n / 2 / BLOCK_WARPS);
   const product = "IntegerProduct{q, w, m, n, depth}";
   runTemplate({
     action: "multiply integer rows",
@@ -75,12 +75,14 @@ ${
       isLoop
         ? `  const i64 begin = blockIdx.x * step;
   multiply_rows<${FEW_ROWS}>(${product}, begin, begin + step < n ? begin + step : n, finish);`
-        : `  multiply_rows<${rows}>(${product}, finish);`
+        : `  const int block = static_cast<int>(blockIdx.x);
+  multiply_rows<${rows}>(${product}, block, static_cast<int>(gridDim.x), finish);`
     }`,
     size: m * n,
-    grid: isLoop
-      ? { grid: Math.ceil(n / step), block: 1 }
-      : { grid: Math.ceil(warps * 32 / THREADS), block: THREADS },
+    grid: isLoop ? { grid: Math.ceil(n / step), block: 1 } : {
+      grid: Math.min(BLOCKS * context.info.multiprocessorCount, blocks),
+      block: 32 * BLOCK_WARPS,
+    },
   }, stream);
   return result;
 }

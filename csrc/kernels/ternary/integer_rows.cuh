@@ -2,13 +2,14 @@
  * integer_rows.cuh — products of few rows of 8-bit integers and a large matrix of them.
  *
  * Problem: dot[m, n] = sum over k of q[m, k] * w[n, k], both along memory, for few rows of q: the
- * head of a decoder, which is limited by reading w. The caller's finish(m, n, dot) scales and stores.
+ * head of a decoder, which is limited by reading w. The caller's finish(m, n, dot) scales and
+ * stores.
  * Mapping: a block of the block form takes some rows of w, four at a time, which stay in the
  * first-level cache for all rows of q. A warp of CUDA threads takes two rows of w at a time, in
  * packets of 16 bytes, and multiplies them with all rows of q.
  * Bytes: w once. q once for each block or warp, from a cache.
- * Numerics: exact. Where w is multiplied as bytes without a sign, dot = sum of q * (w + 128) - 128 *
- * sum of q. A sum of 2^16 products fits in 32 bits.
+ * Numerics: exact. Where w is multiplied as bytes without a sign, dot = sum of q * (w + 128) less
+ * 128 * sum of q. A sum of 2^16 products fits in 32 bits.
  */
 #pragma once
 
@@ -102,6 +103,7 @@ __device__ __forceinline__ void multiply_rows(const IntegerProduct& p, i64 begin
 #else
 
 [[maybe_unused]] constexpr int warp_lanes = 32;
+[[maybe_unused]] constexpr int block_warps = 8;
 // Rows of w that a warp multiplies together.
 [[maybe_unused]] constexpr int together = 2;
 
@@ -112,17 +114,17 @@ __device__ __forceinline__ int add_dots(int4 w, int4 q, int sum) {
   return __dp4a(w.w, q.w, sum);
 }
 
-// All rows of w, of which each warp takes every so many pairs. There are at most Rows rows of q. The
-// depth is a multiple of 16.
+// All rows of w, of which each warp of all blocks takes every so many pairs. This block is number
+// `block` of `blocks`. There are at most Rows rows of q. The depth is a multiple of 16.
 template <int Rows, typename Finish>
-__device__ __forceinline__ void multiply_rows(const IntegerProduct& p, const Finish& finish) {
+__device__ __forceinline__ void multiply_rows(const IntegerProduct& p, int block, int blocks,
+                                              const Finish& finish) {
   const int lane = static_cast<int>(threadIdx.x) % warp_lanes;
   const int m = static_cast<int>(p.m);
   const int packets = static_cast<int>(p.depth / 16);
   const auto* const q = reinterpret_cast<const int4*>(p.q);
-  const i64 warps = static_cast<i64>(gridDim.x) * (blockDim.x / warp_lanes);
-  const i64 warp = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) / warp_lanes;
-  for (i64 n = warp * together; n < p.n; n += warps * together) {
+  const int own_pair = block * block_warps + static_cast<int>(threadIdx.x) / warp_lanes;
+  for (i64 n = own_pair * together; n < p.n; n += blocks * block_warps * together) {
     const i64 second = n + 1 < p.n ? n + 1 : n;
     const auto* const w0 = reinterpret_cast<const int4*>(p.w) + n * packets;
     const auto* const w1 = reinterpret_cast<const int4*>(p.w) + second * packets;
