@@ -102,9 +102,14 @@ function scalesOfAll(
   rows: readonly number[],
 ): Float32Array<ArrayBuffer> {
   if (scales.length === 1) return scales[0]!;
-  return Float32Array.from(
-    scales.flatMap((own, part) => own.length > 1 ? [...own] : new Array(rows[part]).fill(own[0])),
-  );
+  const all = new Float32Array(rows.reduce((sum, count) => sum + count, 0));
+  let start = 0;
+  for (const [part, own] of scales.entries()) {
+    const target = all.subarray(start, start += rows[part]!);
+    if (own.length > 1) target.set(own);
+    else target.fill(own[0]!);
+  }
+  return all;
 }
 
 /** The magnitude of elements that are 0 or plus or minus one number. */
