@@ -45,3 +45,4 @@ export {
   type TokenizerSource,
 } from "./tokenizer/tokenizer.ts";
 export type { DecoderDType } from "./decoder/table.ts";
+export { fits, memoryOf, type MemoryOptions, type ModelFit, type ModelMemory } from "./memory.ts";

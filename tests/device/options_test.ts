@@ -153,6 +153,8 @@ const CALLS: Readonly<Record<string, Call>> = {
   load: (options) => G.load(options),
   openSource: (options) => bitnet.openSource("/none.gguf", options),
   describeModel: (options) => bitnet.describeModel("/none.gguf", options),
+  memoryOf: (options) => bitnet.memoryOf({} as bitnet.ModelSource, options),
+  fits: (options) => bitnet.fits({} as bitnet.ModelSource, options),
   configureKernelCache: (options) => G.configureKernelCache(options),
   chunksThatFit: (options) => G.chunksThatFit(1, 1, options),
   compileImage: (options) =>
@@ -247,6 +249,7 @@ const CALLS: Readonly<Record<string, Call>> = {
   },
   tuneKernels: (options) => tuning.tuneKernels(device, options),
   "TernaryWeights::from": (options) => q.TernaryWeights.from(x, options),
+  "TernaryWeights::concat": (options) => q.TernaryWeights.concat([weights], options),
   "TernaryWeights.dequantize": (options) => weights.dequantize(options),
   encode: (options) => q.encode(Float32Array.of(1), [1, 1], "gridstride", options),
   decode: (options) => q.decode(new Uint8Array(16), [1, 1], "gridstride", options),
