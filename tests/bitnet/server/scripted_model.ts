@@ -17,7 +17,7 @@ import { smallVocabulary } from "../tokenizer/vocabularies.ts";
 /** A model that answers each prompt with the same text, and counts what runs. */
 export class ScriptedModel implements ServedModel {
   readonly name = "scripted";
-  readonly config = { contextLength: 64 } as ModelConfig;
+  readonly config: ModelConfig;
   readonly tokenizer: ModelTokenizer = new ModelTokenizer(ggufTokenizer(smallVocabulary()));
   /** The text of every answer. */
   readonly answer: string;
@@ -31,8 +31,9 @@ export class ScriptedModel implements ServedModel {
   failure: Error | undefined;
   #gate: Promise<void> = Promise.resolve();
 
-  constructor(answer = "hello world, hello 🌍!") {
+  constructor(answer = "hello world, hello 🌍!", contextLength = 64) {
     this.answer = answer;
+    this.config = { contextLength } as ModelConfig;
   }
 
   /** Holds each answer after its first token until the result is called with an error or none. */
