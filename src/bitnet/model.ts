@@ -19,6 +19,7 @@ import { type DecoderDType, type DecoderWeights, loadDecoderWeights } from "./de
 import type { I2sLayout, ModelSource } from "./files/model_source.ts";
 import { openSource } from "./files/open_source.ts";
 import { type Generation, GenerationRequest } from "./generation/generation.ts";
+import { Sampler } from "./generation/sampling.ts";
 import { Scheduler, type SchedulerStatistics } from "./generation/scheduler.ts";
 import { type GenerateOptions, requireSettings } from "./generation/settings.ts";
 import type { ChatMessage } from "./tokenizer/chat_template.ts";
@@ -67,8 +68,6 @@ const NAMES = [
  * @category Generation
  */
 export interface ModelStatistics extends SchedulerStatistics {
-  /** Pages that a new sequence can take. */
-  readonly freePages: number;
   /** Pages of the cache. */
   readonly pages: number;
   /** Positions of a page. */
@@ -92,6 +91,9 @@ export interface TextScore {
 
 /** Positions of a page. */
 const PAGE_SIZE = 16;
+
+/** Tokens of prompts in a step, beside which others wait for their next one. */
+const STEP_TOKENS = 512;
 
 const OPEN = "open a model";
 
@@ -136,6 +138,7 @@ export class Model implements AsyncDisposable {
   /** The name in its files, or that of the file. */
   readonly name: string;
   readonly #decoder: Decoder;
+  readonly #sampler: Sampler;
   readonly #scheduler: Scheduler;
   readonly #endTokens: ReadonlySet<number>;
   readonly #cacheBytes: number;
@@ -155,10 +158,12 @@ export class Model implements AsyncDisposable {
     const pages = pagesOf(weights, cacheDType, options);
     this.#decoder = new Decoder(weights, { pages, pageSize: PAGE_SIZE, cacheDType });
     this.#cacheBytes = pages * PAGE_SIZE * bytesPerToken(config, cacheDType);
-    this.#scheduler = new Scheduler(this.#decoder, {
-      maxSequences: options.maxSequences ?? 8,
-      maxTokens: 512,
-      vocabularySize: tokenizer.vocabularySize,
+    const { maxSequences = 8 } = options;
+    const { vocabularySize } = tokenizer;
+    this.#sampler = new Sampler(context, maxSequences, config.vocabularySize, vocabularySize);
+    this.#scheduler = new Scheduler(this.#decoder, this.#sampler, {
+      maxSequences,
+      maxTokens: STEP_TOKENS,
     });
     this.#endTokens = new Set([...tokenizer.endTokens, ...config.endTokens]);
   }
@@ -314,16 +319,17 @@ export class Model implements AsyncDisposable {
    * ```
    */
   statistics(): ModelStatistics {
-    const { freePages, pages, pageSize } = this.#decoder;
+    const { pages, pageSize } = this.#decoder;
     return {
       ...this.#scheduler.statistics(),
-      ...{ freePages, pages, pageSize, cacheBytes: this.#cacheBytes },
+      ...{ pages, pageSize, cacheBytes: this.#cacheBytes },
     };
   }
 
   /** Ends all generations with an error, and frees the cache and the weights. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#scheduler.close();
+    this.#sampler[Symbol.dispose]();
     this.#decoder[Symbol.dispose]();
     this.#decoder.weights[Symbol.dispose]();
   }

@@ -4,6 +4,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { Decoder } from "../../src/bitnet/decoder/decoder.ts";
 import { loadDecoderWeights } from "../../src/bitnet/decoder/weights.ts";
+import { Sampler } from "../../src/bitnet/generation/sampling.ts";
+import { zeros } from "../../src/device/tensor.ts";
 import { nvrtc, withoutNvrtc } from "../support/nvrtc.ts";
 import { compileKernels } from "../tensor/cuda/compile_units.ts";
 import { type RecordingDevice, recordingDevice } from "../tensor/cuda/recording_device.ts";
@@ -56,9 +58,24 @@ Deno.test({
   async fn() {
     const recording = recordingDevice("9.0");
     await launchesOf(recording, 1, [1, 2, 1]);
+    const { device } = recording;
+    using sampler = new Sampler(device.context, 2, 80, 80);
+    sampler.remember(0, [1]);
+    using logits = zeros([2, 80], { device });
+    using settings = zeros([2 * sampler.columns], { dtype: "int32", device });
+    using chosen = zeros([4], { dtype: "int32", device });
+    sampler.enqueue(logits, settings, chosen);
+    await chosen.ready();
     const texts = recording.kernels.map(({ text }) => text);
     const names = texts.map(({ name }) => name);
-    for (const name of ["tensor_rotation", "tensor_rotate_and_store", "tensor_embed_tokens"]) {
+    for (
+      const name of [
+        "tensor_rotation",
+        "tensor_rotate_and_store",
+        "tensor_embed_tokens",
+        "tensor_sample_tokens",
+      ]
+    ) {
       assert(names.includes(name), `${name} is none of ${names}`);
     }
     const { failed, warnings } = await compileKernels(texts, "9.0", () => false);

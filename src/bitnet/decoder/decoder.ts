@@ -27,7 +27,7 @@ import type { TernaryWeights } from "../../ternary/weights.ts";
 import type { ModelConfig } from "../config.ts";
 import { type Norm, type QuantizedRows, quantizeGated, quantizeRows } from "./activations.ts";
 import { embedTokens, rotateAndStore, rotationOf, type RowPlaces } from "./rotation.ts";
-import { DecodeStep } from "./step.ts";
+import { DecodeStep, type StepSampling } from "./step.ts";
 import type { DecoderDType, DecoderWeights, LayerWeights } from "./weights.ts";
 
 /** Options of {@linkcode Decoder}. */
@@ -81,6 +81,8 @@ export interface PlacedBatch {
   readonly positions: Tensor<"int32">;
   readonly slots: Tensor<"int32">;
   readonly groups: readonly PlacedGroup[];
+  /** The tokens that negative ones stand for: -1 - index. */
+  readonly fed?: Tensor<"int32">;
 }
 
 /** What all layers read of a batch. */
@@ -104,8 +106,9 @@ const ACTION = "run a decoder";
  */
 export class Decoder implements Disposable {
   readonly weights: DecoderWeights;
+  /** Which pages sequences have. */
+  readonly table: PageTable;
   readonly #pools: readonly PagedKeys[];
-  readonly #table: PageTable;
 
   /**
    * Allocates the pages.
@@ -127,7 +130,7 @@ export class Decoder implements Disposable {
     const shape = [pages, pageSize, config.keyValueHeads, config.headSize];
     const pool = () => empty(shape, { dtype, device: { context } }) as Tensor;
     this.#pools = Array.from({ length: config.layers }, () => ({ keys: pool(), values: pool() }));
-    this.#table = new PageTable(pages, pageSize);
+    this.table = new PageTable(pages, pageSize);
     scope.keep(this.#pools);
   }
 
@@ -138,7 +141,7 @@ export class Decoder implements Disposable {
 
   /** The number of pages of a layer that no sequence has. */
   get freePages(): number {
-    return this.#table.freePages;
+    return this.table.freePages;
   }
 
   /** The number of pages of a layer. */
@@ -151,14 +154,14 @@ export class Decoder implements Disposable {
     return this.#pools[0]!.keys.shape[1]!;
   }
 
-  /** Adds an empty sequence, and returns its number. */
-  add(): number {
-    return this.#table.add();
+  /** Adds a sequence with some full pages of others, none by default, and returns its number. */
+  add(pages: readonly number[] = []): number {
+    return this.table.add(pages);
   }
 
   /** Whether there is such a sequence. */
   has(sequence: number): boolean {
-    return this.#table.has(sequence);
+    return this.table.has(sequence);
   }
 
   /**
@@ -167,7 +170,7 @@ export class Decoder implements Disposable {
    * @throws {RangeError} If there is no such sequence.
    */
   remove(sequence: number): void {
-    this.#table.remove(sequence, "remove a sequence");
+    this.table.remove(sequence, "remove a sequence");
   }
 
   /**
@@ -176,7 +179,7 @@ export class Decoder implements Disposable {
    * @throws {RangeError} If there is no such sequence.
    */
   lengthOf(sequence: number): number {
-    return this.#table.lengthOf(sequence, "query the length");
+    return this.table.lengthOf(sequence, "query the length");
   }
 
   /**
@@ -235,7 +238,8 @@ export class Decoder implements Disposable {
     return this.forward([{ sequence, tokens: all.subarray(start) }]);
   }
 
-  #check(inputs: readonly DecoderInput[]): Batch {
+  /** @param fed The number of tokens on the device, which negative ones stand for. */
+  #check(inputs: readonly DecoderInput[], fed = 0): Batch {
     const { vocabularySize, contextLength } = this.config;
     if (!Array.isArray(inputs) || inputs.length === 0) {
       throw new TypeError(
@@ -246,7 +250,7 @@ export class Decoder implements Disposable {
     }
     const known = new Set<number>();
     for (const { sequence, tokens } of inputs as readonly DecoderInput[]) {
-      const length = this.#table.lengthOf(sequence, ACTION);
+      const length = this.table.lengthOf(sequence, ACTION);
       if (known.has(sequence)) {
         throw new TypeError(
           `${cannot(ACTION)} as inputs must have each sequence once: ${sequence} is there twice`,
@@ -261,7 +265,7 @@ export class Decoder implements Disposable {
         );
       }
       for (let at = 0; at < tokens.length; at++) {
-        checkInteger(tokens[at]!, `tokens[${at}]`, ACTION, 0, vocabularySize - 1);
+        checkInteger(tokens[at]!, `tokens[${at}]`, ACTION, -fed, vocabularySize - 1);
       }
       if (length + tokens.length > contextLength) {
         throw new RangeError(
@@ -281,13 +285,13 @@ export class Decoder implements Disposable {
     const order = [...sizes.values()].flat();
     const sequences = order.map((at) => inputs[at]!.sequence);
     const counts = order.map((at) => inputs[at]!.tokens.length);
-    const { slots, commit } = this.#table.grow(sequences, counts, ACTION);
+    const { slots, commit } = this.table.grow(sequences, counts, ACTION);
     const [tokens, positions] = [new Int32Array(slots.length), new Int32Array(slots.length)];
     const places: { start: number; count: number }[] = [];
     let start = 0;
     for (const [k, at] of order.entries()) {
       const count = counts[k]!;
-      const first = this.#table.lengthOf(sequences[k]!, ACTION);
+      const first = this.table.lengthOf(sequences[k]!, ACTION);
       places[at] = { start, count };
       tokens.set(inputs[at]!.tokens, start);
       for (let row = 0; row < count; row++) positions[start + row] = first + row;
@@ -311,7 +315,7 @@ export class Decoder implements Disposable {
       positions: uploaded(positions),
       slots: uploaded(slots),
       groups: groups.map((group) => {
-        const { table, ...rows } = this.#table.rowsOf(group.sequences, ACTION);
+        const { table, ...rows } = this.table.rowsOf(group.sequences, ACTION);
         const count = group.sequences.length;
         return { ...group, rows: { ...rows, count, places: uploaded(table) as Tensor } };
       }),
@@ -319,9 +323,9 @@ export class Decoder implements Disposable {
   }
 
   /** Runs all layers on rows whose places are on the device. */
-  #run({ tokens, positions, ...places }: PlacedBatch): Stream {
+  #run({ tokens, positions, fed, ...places }: PlacedBatch): Stream {
     const batch = { ...places, rotation: rotationOf(positions, this.config) };
-    const hidden = embedTokens(this.weights.embedding as Tensor, tokens);
+    const hidden = embedTokens(this.weights.embedding as Tensor, tokens, fed);
     let stream: Stream = { hidden, pending: undefined };
     for (const [index, layer] of this.weights.layers.entries()) {
       // The memory of a layer is that of the next one.
@@ -411,11 +415,13 @@ export class Decoder implements Disposable {
    *
    * @param sequences The largest number of sequences.
    * @param longest The largest number of tokens of a sequence; that of the context by default.
+   * @param sampling How the step chooses tokens; without it, it gives logits only.
    * @throws {RangeError} If a number is out of range.
    */
   async captureStep(
     sequences: number,
     longest: number = this.config.contextLength,
+    sampling?: StepSampling,
   ): Promise<DecodeStep> {
     const action = "capture a decode step";
     const { contextLength, vocabularySize } = this.config;
@@ -425,8 +431,9 @@ export class Decoder implements Disposable {
       context: this.weights.context,
       vocabularySize,
       pageSize: this.pageSize,
-      check: (inputs) => this.#check(inputs),
-      rowsOf: (numbers) => this.#table.rowsOf(numbers, ACTION),
+      sampling,
+      check: (inputs) => this.#check(inputs, sampling?.fed.size),
+      rowsOf: (numbers) => this.table.rowsOf(numbers, ACTION),
       run: (batch, logits) => {
         using _scope = new TensorScope();
         this.#head(this.#run(batch), logits);

@@ -17,9 +17,13 @@ import type { ModelConfig } from "../config.ts";
 
 /**
  * The rows of a table at tokens, as `float32`. Tokens are not checked, as those of graphs cannot be:
- * they must be rows of the table.
+ * they must be rows of the table. A negative one, -1 - i, is element i of `fed`.
  */
-export function embedTokens(table: Tensor, tokens: Tensor<"int32">): Tensor {
+export function embedTokens(
+  table: Tensor,
+  tokens: Tensor<"int32">,
+  fed?: Tensor<"int32">,
+): Tensor {
   const { context } = table;
   const columns = table.shape[1]!;
   const stream = streamFor(context, undefined);
@@ -27,11 +31,13 @@ export function embedTokens(table: Tensor, tokens: Tensor<"int32">): Tensor {
   runTemplate({
     action: "embed tokens",
     template: templates.map,
-    inputs: { table, tokens: tokens as Tensor },
+    inputs: { table, tokens: tokens as Tensor, fed: (fed ?? tokens) as Tensor },
     results: { out },
     numbers: { columns },
     body: `  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
-    out[i] = load(table[tokens[i / columns] * columns + i % columns]);
+    const int given = tokens[i / columns];
+    const int token = given < 0 ? fed[-1 - given] : given;
+    out[i] = load(table[token * columns + i % columns]);
   });`,
     size: out.size,
   }, stream);

@@ -6,8 +6,16 @@
 
 import type { Decoder } from "../decoder/decoder.ts";
 import type { GenerationRequest, RequestQueue } from "./generation.ts";
-import { sampleRows } from "./sampling.ts";
+import {
+  readTokens,
+  type SampledRow,
+  type SampledToken,
+  type Sampler,
+  settingsOf,
+} from "./sampling.ts";
+import { PrefixCache } from "./prefix_cache.ts";
 import { scoreTokens } from "./score.ts";
+import { StepGraphs } from "./step_graphs.ts";
 
 /** Options of {@linkcode Scheduler}. */
 export interface SchedulerOptions {
@@ -15,8 +23,6 @@ export interface SchedulerOptions {
   readonly maxSequences: number;
   /** The largest number of tokens of a step. */
   readonly maxTokens: number;
-  /** Tokens from here on are never chosen. */
-  readonly vocabularySize: number;
 }
 
 /** Counts of a scheduler. */
@@ -31,12 +37,30 @@ export interface SchedulerStatistics {
   readonly generatedTokens: number;
   /** How often a request gave its pages to others, to be computed again later. */
   readonly preemptions: number;
+  /** Pages that no running request has. */
+  readonly freePages: number;
 }
 
 /** A request with a sequence. */
 interface Run {
   readonly request: GenerationRequest;
   readonly sequence: number;
+  /** Its place in the sampler. */
+  readonly slot: number;
+  /** The number of its last tokens that only the device knows. */
+  unknown: number;
+}
+
+/** New tokens of a run in a step. */
+interface Planned {
+  readonly run: Run;
+  readonly count: number;
+}
+
+/** A step whose tokens are not read yet. */
+interface InFlight {
+  readonly runs: readonly Run[];
+  readonly chosen: Promise<Int32Array>;
 }
 
 /** Tokens whose probabilities are asked for. */
@@ -54,10 +78,16 @@ const DISPOSED = "Cannot generate as the model is disposed";
  */
 export class Scheduler implements RequestQueue {
   readonly #decoder: Decoder;
+  readonly #sampler: Sampler;
+  readonly #steps: StepGraphs;
+  readonly #prefixes: PrefixCache;
   readonly #options: SchedulerOptions;
   readonly #waiting: GenerationRequest[] = [];
   /** In the order of their admission. */
   readonly #running: Run[] = [];
+  /** Places in the sampler that no request has. */
+  readonly #slots: number[];
+  #inFlight: InFlight | undefined;
   readonly #scorings: Scoring[] = [];
   #loop: Promise<void> | undefined;
   #isClosed = false;
@@ -65,9 +95,13 @@ export class Scheduler implements RequestQueue {
   #generatedTokens = 0;
   #preemptions = 0;
 
-  constructor(decoder: Decoder, options: SchedulerOptions) {
+  constructor(decoder: Decoder, sampler: Sampler, options: SchedulerOptions) {
     this.#decoder = decoder;
+    this.#sampler = sampler;
+    this.#steps = new StepGraphs(decoder, sampler, options.maxSequences);
+    this.#prefixes = new PrefixCache(decoder.table, decoder.pageSize);
     this.#options = options;
+    this.#slots = Array.from({ length: options.maxSequences }, (_, slot) => slot);
   }
 
   statistics(): SchedulerStatistics {
@@ -77,6 +111,7 @@ export class Scheduler implements RequestQueue {
       promptTokens: this.#promptTokens,
       generatedTokens: this.#generatedTokens,
       preemptions: this.#preemptions,
+      freePages: this.#decoder.freePages + this.#prefixes.evictable,
     };
   }
 
@@ -107,29 +142,38 @@ export class Scheduler implements RequestQueue {
     this.#isClosed = true;
     this.#failAll(new TypeError(DISPOSED));
     await this.#loop;
+    this.#steps[Symbol.dispose]();
   }
 
-  #remove(run: Run): void {
+  #remove(run: Run, isKept = true): void {
     this.#running.splice(this.#running.indexOf(run), 1);
+    this.#slots.push(run.slot);
     // An error of the device has removed it.
-    if (this.#decoder.has(run.sequence)) this.#decoder.remove(run.sequence);
+    if (!this.#decoder.has(run.sequence)) return;
+    if (isKept) this.#keepPages(run);
+    this.#decoder.remove(run.sequence);
   }
 
   #failAll(error: unknown): void {
     const runs = [...this.#running];
-    for (const run of runs) this.#remove(run);
+    for (const run of runs) this.#remove(run, false);
     const all = [...runs.map(({ request }) => request), ...this.#waiting.splice(0)];
     for (const request of all) request.fail(error);
     for (const { reject } of this.#scorings.splice(0)) reject(error);
   }
 
+  get #isBusy(): boolean {
+    return this.#inFlight !== undefined ||
+      this.#running.length + this.#waiting.length + this.#scorings.length > 0;
+  }
+
   async #run(): Promise<void> {
     // Requests that are submitted at the same time begin together.
     await Promise.resolve();
-    while (this.#running.length + this.#waiting.length + this.#scorings.length > 0) {
+    while (this.#isBusy) {
       try {
         const scoring = this.#scorings.shift();
-        if (scoring !== undefined) await this.#score(scoring);
+        if (scoring !== undefined) await this.#settle().then(() => this.#score(scoring));
         else await this.#step();
       } catch (error) {
         this.#failAll(error);
@@ -139,7 +183,7 @@ export class Scheduler implements RequestQueue {
   }
 
   async #score({ tokens, resolve, reject }: Scoring): Promise<void> {
-    while (this.#pagesOf(tokens.length) > this.#decoder.freePages) this.#preempt();
+    while (!this.#hasRoom(this.#pagesOf(tokens.length))) this.#preempt();
     try {
       resolve(await scoreTokens(this.#decoder, tokens));
     } catch (error) {
@@ -155,36 +199,65 @@ export class Scheduler implements RequestQueue {
     this.#preemptions++;
   }
 
-  /** Tokens that are not in the cache yet. */
-  #missing({ request, sequence }: Run): number {
-    return request.tokens.length - this.#decoder.lengthOf(sequence);
+  /** Lets later requests have the full pages of a sequence. */
+  #keepPages({ request, sequence }: Run): void {
+    // The last step may have added a token that the request has not taken.
+    const tokens = request.tokens.slice(0, this.#decoder.lengthOf(sequence));
+    this.#prefixes.keep(tokens, this.#decoder.table.pagesOf(sequence, "keep pages"));
+  }
+
+  /** Whether so many pages are free, also by taking those that no sequence has. */
+  #hasRoom(pages: number): boolean {
+    const { freePages } = this.#decoder;
+    if (pages > freePages) this.#prefixes.evict(pages - freePages);
+    return pages <= this.#decoder.freePages;
+  }
+
+  /** All tokens, with those that only the device knows. */
+  #tokens({ request, unknown }: Run): number {
+    return request.tokens.length + unknown;
+  }
+
+  /** Tokens that are not in the cache yet; none of a request that needs no more. */
+  #missing(run: Run): number {
+    const tokens = this.#tokens(run);
+    return tokens >= run.request.limit ? 0 : tokens - this.#decoder.lengthOf(run.sequence);
   }
 
   #pagesOf(tokens: number): number {
     return Math.ceil(tokens / this.#decoder.pageSize);
   }
 
+  /** The pages that a sequence lacks for some tokens. */
+  #lacks({ sequence }: Run, tokens: number): number {
+    return this.#pagesOf(tokens) - this.#pagesOf(this.#decoder.lengthOf(sequence));
+  }
+
+  /** Gives sequences to requests that wait, as long as there are pages for all of their tokens. */
   #admit(): void {
-    let free = this.#decoder.freePages;
-    for (const run of this.#running) {
-      free -= this.#pagesOf(run.request.tokens.length) -
-        this.#pagesOf(this.#decoder.lengthOf(run.sequence));
-    }
-    while (this.#running.length < this.#options.maxSequences && this.#waiting.length > 0) {
+    while (this.#slots.length > 0 && this.#waiting.length > 0) {
       const request = this.#waiting[0]!;
-      const needed = this.#pagesOf(request.tokens.length);
-      if (needed > free) return;
-      free -= needed;
+      const pages = this.#prefixes.find(request.tokens);
+      const sequence = this.#decoder.add(pages);
+      const run = { request, sequence, slot: this.#slots.at(-1)!, unknown: 0 };
+      const needed = [...this.#running, run].reduce(
+        (sum, it) => sum + this.#lacks(it, this.#tokens(it)),
+        0,
+      );
+      if (!this.#hasRoom(needed)) return this.#decoder.remove(sequence);
       this.#waiting.shift();
-      this.#running.push({ request, sequence: this.#decoder.add() });
+      this.#slots.pop();
+      this.#running.push(run);
+      const { settings, tokens } = request;
+      if (settings.repetitionPenalty !== 1) this.#sampler.remember(run.slot, tokens);
     }
   }
 
   /** The new tokens of a step: the next ones of answers before parts of prompts. */
-  #plan(): { readonly run: Run; readonly count: number }[] {
+  #plan(): Planned[] {
     let left = this.#options.maxTokens;
     const byNeed = this.#running.toSorted((a, b) => this.#missing(a) - this.#missing(b));
-    const planned: { run: Run; count: number }[] = [];
+    const planned: Planned[] = [];
     for (const run of byNeed) {
       const count = Math.min(this.#missing(run), left);
       if (count === 0) continue;
@@ -195,37 +268,101 @@ export class Scheduler implements RequestQueue {
   }
 
   /** Whether there are pages for a step. */
-  #fits(planned: readonly { readonly run: Run; readonly count: number }[]): boolean {
-    const needed = planned.reduce((sum, { run, count }) => {
-      const length = this.#decoder.lengthOf(run.sequence);
-      return sum + this.#pagesOf(length + count) - this.#pagesOf(length);
-    }, 0);
-    return needed <= this.#decoder.freePages;
+  #fits(planned: readonly Planned[]): boolean {
+    const needed = planned.reduce(
+      (sum, { run, count }) => sum + this.#lacks(run, this.#decoder.lengthOf(run.sequence) + count),
+      0,
+    );
+    return this.#hasRoom(needed);
   }
 
   async #step(): Promise<void> {
     this.#admit();
     let planned = this.#plan();
+    const isNext = planned.length > 0 &&
+      planned.every(({ count, run }) => count === 1 && this.#missing(run) === 1);
+    if (isNext && this.#fits(planned)) return await this.#graphStep();
+    // A chunk of a prompt, or a lack of pages, needs all tokens known.
+    if (this.#inFlight !== undefined) return await this.#settle();
     while (!this.#fits(planned)) {
       this.#preempt();
       planned = this.#plan();
     }
-    using logits = this.#decoder.forward(planned.map(({ run: { request, sequence }, count }) => {
+    if (planned.length > 0) await this.#mixedStep(planned);
+  }
+
+  /** Next tokens of all by a graph, whose results are read while the next one runs. */
+  async #graphStep(): Promise<void> {
+    const longest = Math.max(...this.#running.map((run) => this.#tokens(run)));
+    const step = await this.#steps.of(this.#running.length, longest);
+    // Some may have been cancelled meanwhile.
+    const runs = this.#running.filter((run) => this.#missing(run) === 1);
+    if (runs.length === 0) return;
+    const inputs = runs.map(({ request, sequence, slot }) => ({
+      sequence,
+      token: request.tokens[this.#decoder.lengthOf(sequence)] ?? -1 - slot,
+    }));
+    this.#countPrompts(runs.map((run) => ({ run, count: 1 })));
+    step.run(inputs, settingsOf(runs.map((run) => this.#row(run)), step.sizes.sequences));
+    const before = this.#inFlight;
+    for (const run of runs) run.unknown++;
+    this.#inFlight = { runs, chosen: step.chosen!.toArray() };
+    // A failure is seen when it is awaited.
+    this.#inFlight.chosen.catch(() => {});
+    if (before !== undefined) await this.#receive(before);
+  }
+
+  #countPrompts(planned: readonly Planned[]): void {
+    for (const { run: { request, sequence }, count } of planned) {
+      const left = request.promptTokens - this.#decoder.lengthOf(sequence);
+      this.#promptTokens += Math.max(0, Math.min(count, left));
+    }
+  }
+
+  #row(run: Run): SampledRow {
+    const { request: { settings }, slot } = run;
+    return { settings, slot, draw: this.#tokens(run) };
+  }
+
+  /** Chunks of prompts beside next tokens. */
+  async #mixedStep(planned: readonly Planned[]): Promise<void> {
+    const rows = planned.map(({ run, count }) =>
+      count === this.#missing(run) ? this.#row(run) : undefined
+    );
+    const inputs = planned.map(({ run: { request, sequence }, count }) => {
       const done = this.#decoder.lengthOf(sequence);
       return { sequence, tokens: request.tokens.slice(done, done + count) };
-    }));
-    const rows = planned.map(({ run }) => run.request);
-    const completed = planned.map(({ run }) => this.#missing(run) === 0);
-    for (const [at, { count }] of planned.entries()) {
-      if (!completed[at] || count > 1) this.#promptTokens += count;
-    }
-    const sampled = await sampleRows(logits, rows, this.#options.vocabularySize);
+    });
+    this.#countPrompts(planned);
+    using logits = this.#decoder.forward(inputs);
+    const sampled = await this.#sampler.choose(logits, rows);
     for (const [at, { run }] of planned.entries()) {
-      // Others may have been cancelled meanwhile.
-      if (!completed[at] || run.request.hasEnded || !this.#running.includes(run)) continue;
-      this.#generatedTokens++;
-      run.request.push(sampled[at]!);
-      if (run.request.hasEnded) this.#remove(run);
+      if (rows[at] === undefined || !this.#running.includes(run)) continue;
+      this.#keepPages(run);
+      this.#push(run, sampled[at]!);
     }
+  }
+
+  /** Awaits the tokens of the graph that runs. */
+  async #settle(): Promise<void> {
+    const inFlight = this.#inFlight;
+    this.#inFlight = undefined;
+    if (inFlight !== undefined) await this.#receive(inFlight);
+  }
+
+  async #receive({ runs, chosen }: InFlight): Promise<void> {
+    const tokens = readTokens(await chosen, runs.length);
+    for (const [at, run] of runs.entries()) {
+      run.unknown--;
+      this.#push(run, tokens[at]!);
+    }
+  }
+
+  #push(run: Run, token: SampledToken): void {
+    // It may have ended with the token before, or have been cancelled.
+    if (!this.#running.includes(run)) return;
+    this.#generatedTokens++;
+    run.request.push(token);
+    if (run.request.hasEnded) this.#remove(run);
   }
 }

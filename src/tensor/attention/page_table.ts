@@ -38,10 +38,13 @@ export class PageTable {
   readonly #pageSize: number;
   readonly #sequences = new Map<number, Sequence>();
   readonly #free: number[];
+  /** How many sequences and others have each page. */
+  readonly #holders: Uint32Array;
   #next = 0;
 
   constructor(pages: number, pageSize: number) {
     this.#pageSize = pageSize;
+    this.#holders = new Uint32Array(pages);
     this.#free = Array.from({ length: pages }, (_, page) => pages - 1 - page);
   }
 
@@ -60,10 +63,36 @@ export class PageTable {
     return this.#free.length;
   }
 
-  /** Adds an empty sequence, and returns its number. */
-  add(): number {
-    this.#sequences.set(this.#next, { length: 0, pages: [] });
+  /**
+   * Adds a sequence, and returns its number.
+   *
+   * @param pages Full pages that it begins with. Others may have them too, as nothing is written to a
+   * full page.
+   */
+  add(pages: readonly number[] = []): number {
+    pages.forEach((page) => this.hold(page));
+    this.#sequences.set(this.#next, { length: pages.length * this.#pageSize, pages });
     return this.#next++;
+  }
+
+  /** The pages of a sequence, the last of which need not be full. */
+  pagesOf(sequence: number, action: string): readonly number[] {
+    return this.#sequence(sequence, action).pages;
+  }
+
+  /** Keeps a page that a sequence has, also without the sequence. */
+  hold(page: number): void {
+    this.#holders[page]!++;
+  }
+
+  /** Ends a `hold()`. */
+  release(page: number): void {
+    if (--this.#holders[page]! === 0) this.#free.push(page);
+  }
+
+  /** How many sequences and others have a page. */
+  holdersOf(page: number): number {
+    return this.#holders[page]!;
   }
 
   /** Whether there is such a sequence. */
@@ -76,9 +105,9 @@ export class PageTable {
     return this.#sequence(sequence, action).length;
   }
 
-  /** Removes a sequence and frees its pages. */
+  /** Removes a sequence. Its pages are free if no other has them. */
   remove(sequence: number, action: string): void {
-    this.#free.push(...this.#sequence(sequence, action).pages.toReversed());
+    for (const page of this.#sequence(sequence, action).pages.toReversed()) this.release(page);
     this.#sequences.delete(sequence);
   }
 
@@ -120,6 +149,7 @@ export class PageTable {
     const commit = () => {
       this.#free.length -= needed;
       all.forEach((sequence, row) => {
+        pagesOf[row]!.slice(sequence.pages.length).forEach((page) => this.hold(page));
         sequence.length = lengths[row]!;
         sequence.pages = pagesOf[row]!;
       });
