@@ -4,7 +4,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import OpenAI from "openai";
 import { TextLineStream } from "deno-std/streams/text_line_stream.js";
 import { smallGguf } from "../bitnet/files/small_gguf.ts";
-import "../support/cache_directory.ts";
+import "../support/device.ts";
 import { processEnvironment, repositoryPath } from "../support/subprocess.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
 import { assertFails, runInProcess } from "./in_process.ts";
