@@ -16,13 +16,17 @@ const DEFAULTS = { host: "127.0.0.1", port: 8000, sequences: 64, answers: 128 } 
 /** Names and addresses of the loopback interface. */
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|::1|\[::1\])$/;
 
+/** Paths that programs request all the time. */
+const POLLED: readonly string[] = ["/health", "/metrics"];
+
 /** A line on standard error for each request. */
 function logRequest(request: ServedRequest): void {
   const { method, path, status, seconds, promptTokens, generatedTokens, error } = request;
+  if (POLLED.includes(path)) return;
   const tokens = promptTokens === 0 ? [] : [`${promptTokens} + ${generatedTokens} tokens`];
   const reason = error instanceof Error && status !== "aborted" ? [error.message] : [];
   const time = new Date().toLocaleTimeString("en-GB");
-  const what = [`${formatNumber(seconds)} s`, ...tokens, ...reason].join(" · ");
+  const what = [`${seconds.toFixed(3)} s`, ...tokens, ...reason].join(" · ");
   // A path may contain what a terminal would obey.
   const line = `${time} ${method} ${path} ${status} ${what}`.replaceAll(/\p{C}/gu, "\ufffd");
   console.error(line);
