@@ -31,7 +31,7 @@
 
 #include "gridstride_status.h"
 
-#define GS_ABI_VERSION 9
+#define GS_ABI_VERSION 10
 
 #if defined(__GNUC__) || defined(__clang__)
 #define GS_API __attribute__((visibility("default")))
@@ -45,6 +45,7 @@ extern "C" {
 
 /* ---- command block ------------------------------------------------------------------------ */
 
+#define GS_MAX_COPY_THREADS 16
 #define GS_RESULT_SLOTS 8
 #define GS_OPERAND_SLOTS 14
 /* 32764 bytes of parameters, as CUDA allows, and 64 of them that fill their slots in part. */
@@ -201,6 +202,11 @@ GS_API int32_t gs_pinned_register(int32_t device, void* slab, double bytes, doub
 
 /* [waits] Waits for all devices, then gives a pinned slab back. */
 GS_API int32_t gs_pinned_release(int32_t pinned);
+
+/* Copies a part of a slab to JavaScript memory by 1 to GS_MAX_COPY_THREADS threads, of which the
+ * calling thread is one; by fewer if the system has no more threads or the copy is small. */
+GS_API int32_t gs_pinned_read(int32_t pinned, double offset, void* destination, double bytes,
+                              int32_t threads);
 
 /* ---- virtual memory ----------------------------------------------------------------------- */
 

@@ -5,14 +5,14 @@
 
 namespace gridstride::tensor::elementwise {
 
-GS_KERNEL("fill_uint8", fill<unsigned char>);
-GS_KERNEL("fill_uint16", fill<unsigned short>);
-GS_KERNEL("fill_uint32", fill<unsigned int>);
-GS_KERNEL("fill_uint64", fill<unsigned long long>);
+GS_KERNEL("fill" GS_FORM_SUFFIX "_uint8", fill<unsigned char>);
+GS_KERNEL("fill" GS_FORM_SUFFIX "_uint16", fill<unsigned short>);
+GS_KERNEL("fill" GS_FORM_SUFFIX "_uint32", fill<unsigned int>);
+GS_KERNEL("fill" GS_FORM_SUFFIX "_uint64", fill<unsigned long long>);
 
-GS_NUMERIC_KERNELS("add", add);
-GS_NUMERIC_KERNELS("multiply", multiply);
-GS_FLOATING_KERNELS("scale", scale);
-GS_FLOATING_KERNELS("axpy", axpy);
+GS_NUMERIC_KERNELS("add" GS_FORM_SUFFIX, add);
+GS_NUMERIC_KERNELS("multiply" GS_FORM_SUFFIX, multiply);
+GS_FLOATING_KERNELS("scale" GS_FORM_SUFFIX, scale);
+GS_FLOATING_KERNELS("axpy" GS_FORM_SUFFIX, axpy);
 
 }  // namespace gridstride::tensor::elementwise

@@ -15,9 +15,9 @@
 // The assertion is the point of fault_assert, so a release build must not drop it.
 #undef NDEBUG
 #include <assert.h>
+#include <cuda_runtime.h>
 
 #include "shim/launch/kernel_registry.h"
-#include "kernels/portable.cuh"
 
 namespace gridstride::diagnostics {
 

@@ -2,7 +2,7 @@
  * histogram.cuh — counts[b] += the number of elements in bin b of bins equal bins of [low, high].
  *
  * Problem: a scatter of increments, limited by atomics to the same address rather than by bytes.
- * Mapping: 16-byte packets, two per thread and tile (vector_access.cuh). Three ways to count:
+ * Mapping: 16-byte packets, two per thread and tile (packet_walk.cuh). Three ways to count:
  *   shared  The warps of a block count in copies sets of bins counters in shared memory, its
  *           increments the hardware adds up within a warp; nonzero sums go to memory once.
  *   global  Increments go to memory: for more bins than shared memory has room for, where two
@@ -25,8 +25,8 @@
  */
 #pragma once
 
-#include "kernels/arithmetic.cuh"
-#include "kernels/vector_access.cuh"
+#include "kernels/built_in.cuh"
+#include "kernels/packet_walk.cuh"
 
 namespace gridstride::tensor::histogram {
 
@@ -128,28 +128,28 @@ __device__ __forceinline__ void count_elements(const T* __restrict__ x, unsigned
   const BinEstimate estimate = BinEstimate::of(binning);
   const auto visit = [&](auto position) {
     constexpr int count = decltype(position)::count;
-    const Elements<T, count> elements = load(x, position);
+    const auto elements = load(x, position);
     unsigned int bins[count] = {};
     bool certain = is_exact_in_float<T>;
-    GS_UNROLL
+#pragma unroll
     for (int i = 0; i < count && is_exact_in_float<T>; ++i) {
-      certain &= estimate.find(static_cast<float>(load(elements.value[i])), bins[i]);
+      certain &= estimate.find(static_cast<float>(load(elements[i])), bins[i]);
     }
     if (!certain) {
-      GS_UNROLL
+#pragma unroll
       for (int i = 0; i < count; ++i) {
-        const Value<T> value = load(elements.value[i]);
+        const auto value = load(elements[i]);
         if (!is_exact_in_float<T> || !estimate.find(static_cast<float>(value), bins[i])) {
           bins[i] = binning.find(static_cast<double>(value));
         }
       }
     }
-    GS_UNROLL
+#pragma unroll
     for (int i = 0; i < count; ++i) {
       if (bins[i] < binning.bins) increment(bins[i]);
     }
   };
-  for_each_position<T, 2>(n, visit, x);
+  for_each_position<2>(n, visit, x);
 }
 
 template <typename T>
@@ -162,12 +162,12 @@ __device__ __forceinline__ void count_bytes(const T* __restrict__ x, unsigned lo
 
   const auto visit = [&](auto position) {
     const auto elements = load(x, position);
-    GS_UNROLL
-    for (const T& element : elements.value) {
-      atomicAdd(&pattern_counts[static_cast<unsigned char>(element)], 1u);
+#pragma unroll
+    for (int i = 0; i < decltype(position)::count; ++i) {
+      atomicAdd(&pattern_counts[static_cast<unsigned char>(elements[i])], 1u);
     }
   };
-  for_each_position<T, 2>(n, visit, x);
+  for_each_position<2>(n, visit, x);
   __syncthreads();
 
   for (unsigned int pattern = threadIdx.x; pattern < patterns; pattern += blockDim.x) {

@@ -4,7 +4,7 @@
  *
  * Problem: Σx² - (Σx)²/n loses every digit when the mean is large against the deviation
  * (1e4 ± 1 in float32). No step here subtracts large sums.
- * Mapping: 16-byte packets, four per thread and tile, two for 8-bit elements (vector_access.cuh).
+ * Mapping: 16-byte packets, four per thread and tile, two for 8-bit elements (packet_walk.cuh).
  *   batch   A thread has all elements of its packets in registers: it forms a rounded mean m,
  *           then the deviations d = x - m, and from Σd and Σd² the batch's own mean and M2; that m
  *           is rounded does not matter, as Σd corrects for it. Integers of 8 and 16 bits are
@@ -12,16 +12,16 @@
  *   thread  Batch means are collected relative to the first of them, in double, without a
  *           division. As the shift is itself a batch mean, M2 contains its distance from the
  *           mean, which bounds the cancellation (below).
- *   block   Two plain sums, in double: of the distances from the mean of thread 0, which gives the
- *           mean of the block, and of the squares about that mean. The second launch does the same
- *           with the blocks. A merge of two parts at a time would divide at each step.
+ *   block   Two plain sums, in double, by the tree of reduce.cuh: of the distances from the mean of
+ *           thread 0, which gives the mean of the block, and of the squares about that mean. The
+ *           second launch does the same with the blocks. A merge of two parts at a time would
+ *           divide at each step.
  * Bytes: sizeof(T) * n read, 24 per block written. Operations: 4 n, and about 10 in double per
  * batch of 64 bytes.
  * Numerics: u = 2^-24 and D = 4 for float32, u = 2^-24 and D = 5 for float16 and bfloat16,
  * u = 2^-53 and D = 3 for float64, int64 and uint64 and 4 for int32 and uint32, u = 0 for narrower
- * integers; b = ceil(n / (batch * block * grid)) + 6 batches per thread, a = 6 + block / 32
- * additions per value of a block, c = ceil(grid / block) + 6 + block / 32 in the second launch. To
- * first order
+ * integers; b = ceil(n / (batch * block * grid)) + 6 batches per thread, a = 10 additions per value
+ * of a block, c = ceil(grid / block) + 10 in the second launch. To first order
  *     |M2 error|   <= (3 D + 5) u (M2 + n (D u max|x|)^2) + (b^2 + a + c + 12) 2^-53 M2
  *                     + 2 e sqrt(n M2) + n (e + f)^2
  *     |mean error| <= (D + 2) u sqrt(M2 / n) + (b + 2 a + 2 c + 20) 2^-53 max|x|
@@ -38,9 +38,9 @@
 
 #include <math_constants.h>
 
-#include "kernels/arithmetic.cuh"
-#include "kernels/tensor/warp.cuh"
-#include "kernels/vector_access.cuh"
+#include "kernels/built_in.cuh"
+#include "kernels/packet_walk.cuh"
+#include "kernels/tensor/reduce.cuh"
 
 namespace gridstride::tensor::moments {
 
@@ -53,7 +53,7 @@ namespace gridstride::tensor::moments {
 template <int Half, int Count, typename V, typename Merge>
 __device__ __forceinline__ void fold_halves(V (&values)[Count], Merge merge) {
   if constexpr (Half > 0) {
-    GS_UNROLL
+#pragma unroll
     for (int i = 0; i < Half; ++i) {
       values[i] = merge(values[i], values[i + Half]);
     }
@@ -69,53 +69,44 @@ __device__ __forceinline__ V tree_reduce(V (&values)[Count], Merge merge) {
   return values[0];
 }
 
-constexpr unsigned int warp_threads = 32;
-
-// Replaces each value by its sum over the threads of the block, in every thread: five shuffles add
-// up each warp, and then every thread adds up the warps. Every thread calls it, and at most once in
-// a kernel for each Count. The block size is a multiple of 32.
-template <int Count>
-__device__ __forceinline__ void block_sum(double (&values)[Count]) {
-  __shared__ double warp_sums[Count][max_block_threads / warp_threads];
-  const unsigned int lane = threadIdx.x % warp_threads;
-  const unsigned int warp = threadIdx.x / warp_threads;
-  GS_UNROLL
-  for (int i = 0; i < Count; ++i) {
-    const double sum = warp_sum(values[i]);
-    if (lane == 0) warp_sums[i][warp] = sum;
-    values[i] = 0;
-  }
-  __syncthreads();
-  for (unsigned int other = 0; other < blockDim.x / warp_threads; ++other) {
-    GS_UNROLL
-    for (int i = 0; i < Count; ++i) values[i] += warp_sums[i][other];
-  }
-}
-
 struct Moments {
   double count;
   double mean;
   double m2;
 };
 
+// What a thread, and then a block, has of parts: their count and Σ count * (mean - shift).
+struct Distances {
+  double count;
+  double sum;
+
+  using Value = Distances;
+  static __device__ __forceinline__ Distances merge(Distances x, Distances y) {
+    return {x.count + y.count, x.sum + y.sum};
+  }
+};
+__device__ __forceinline__ Distances exchange(Distances own, int distance) {
+  return {tensor::exchange(own.count, distance), tensor::exchange(own.sum, distance)};
+}
+
 // The moments of the parts that the threads of a block hold, in every thread. each(visit) calls
 // visit(part) for every part of the calling thread; shift is near the means.
 template <typename Each>
 __device__ __forceinline__ Moments block_moments(double shift, Each each) {
-  double sums[2] = {0, 0};  // of count and count * (mean - shift)
+  Distances own{};
   each([&](const Moments& part) {
-    sums[0] += part.count;
-    sums[1] += part.count * (part.mean - shift);
+    own.count += part.count;
+    own.sum += part.count * (part.mean - shift);
   });
-  block_sum(sums);
-  const double mean = sums[0] == 0 ? 0 : shift + sums[1] / sums[0];
-  double squares[1] = {0};
+  const Distances all = reduce::merge_threads<Distances, reduce::any_block>(own);
+  const double mean = all.count == 0 ? 0 : shift + all.sum / all.count;
+  double squares = 0;
   each([&](const Moments& part) {
     const double difference = part.mean - mean;
-    squares[0] += part.m2 + part.count * difference * difference;
+    squares += part.m2 + part.count * difference * difference;
   });
-  block_sum(squares);
-  return {sums[0], mean, squares[0]};
+  squares = reduce::merge_threads<reduce::Sum<double>, reduce::any_block>(squares);
+  return {all.count, mean, squares};
 }
 
 // The bytes of four packets do not fit the registers.
@@ -127,44 +118,41 @@ __device__ __forceinline__ double not_negative(double square_sum) {
   return square_sum < 0 ? 0 : square_sum;
 }
 
+// Integers whose squares and short sums are exact in 64 bits.
+template <typename T>
+constexpr bool is_narrow_integer = std::is_integral<T>::value && sizeof(T) <= 2;
+
 // What float64 and wide integers, or else floats, are averaged in.
 template <typename T>
-using MomentArithmetic = std::conditional_t<std::is_same<Value<T>, float>::value, float, double>;
+using MomentArithmetic = std::conditional_t<is_same<decltype(load(T())), float>, float, double>;
 
-template <typename T, int Count>
-__device__ __forceinline__ Moments exact_batch_moments(const Elements<T, Count>& elements) {
+template <typename T, int N, int Packets>
+__device__ __forceinline__ Moments exact_batch_moments(const Elements<T, N, Packets>& elements) {
+  constexpr int count = N * Packets;
   // 32 squares of 8 bits fit an int, of 16 bits they do not.
   using Square = std::conditional_t<sizeof(T) == 1, int, long long>;
   int sum = 0;
   Square squares = 0;
-  GS_UNROLL
-  for (int i = 0; i < Count; ++i) {
-    const int value = elements.value[i];
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    const int value = elements[i];
     sum += value;
     squares += static_cast<Square>(value) * value;
   }
   const double total = sum;
-  const double mean = total * (1.0 / Count);
-  return {Count, mean, static_cast<double>(squares) - total * mean};
-}
-
-// Whether the squares of a batch lost nothing by the range of their type.
-template <typename A>
-__device__ __forceinline__ bool are_squares_exact(A squares) {
-  return sizeof(A) == sizeof(double) || (squares >= A(1e-25) && squares <= A(3e38));
+  const double mean = total * (1.0 / count);
+  return {count, mean, static_cast<double>(squares) - total * mean};
 }
 
 // The moments of a batch in double, element by element: it is read again, because its elements as
 // doubles would take the registers that other batches need.
-template <typename T, int Width, int Packets>
-__device__ __forceinline__ Moments wide_batch_moments(const T* x,
-                                                      Position<Width, Packets> position) {
-  constexpr int count = Width * Packets;
+template <typename T, int N, int Packets>
+__device__ __forceinline__ Moments wide_batch_moments(const T* x, Position<N, Packets> position) {
+  constexpr int count = N * Packets;
   const auto each = [&](auto visit) {
-    GS_KEEP_LOOP
+#pragma unroll 1
     for (int i = 0; i < count; ++i) {
-      const unsigned int packet = i / Width;
-      visit(static_cast<double>(load(x[position.first + packet * position.stride + i % Width])));
+      visit(static_cast<double>(load(x[position.index(i)])));
     }
   };
   double shift = 0;
@@ -180,31 +168,31 @@ __device__ __forceinline__ Moments wide_batch_moments(const T* x,
   return {count, shift + correction, not_negative(squares - sum * correction)};
 }
 
-template <typename T, int Width, int Packets>
+template <typename T, int N, int Packets>
 __device__ __forceinline__ Moments shifted_batch_moments(const T* x,
-                                                         Position<Width, Packets> position) {
+                                                         Position<N, Packets> position) {
   using A = MomentArithmetic<T>;
-  constexpr int count = Width * Packets;
+  constexpr int count = N * Packets;
   constexpr A reciprocal = A(1) / count;  // exact: count is a power of two
   const auto plus = [](A x, A y) { return x + y; };
-  const Elements<T, count> elements = load(x, position);
+  const auto elements = load(x, position);
   A deviations[count];
   A terms[count];
-  GS_UNROLL
+#pragma unroll
   for (int i = 0; i < count; ++i) {
-    deviations[i] = static_cast<A>(load(elements.value[i]));
+    deviations[i] = static_cast<A>(load(elements[i]));
     terms[i] = deviations[i] * reciprocal;
   }
   const A shift = tree_reduce(terms, plus);
-  GS_UNROLL
+#pragma unroll
   for (int i = 0; i < count; ++i) {
     deviations[i] -= shift;
     terms[i] = deviations[i] * deviations[i];
   }
   const A squares = tree_reduce(terms, plus);
-  if (!are_squares_exact(squares)) {
+  if (!reduce::are_squares_exact<A>(squares, 1)) {
     bool is_constant = true;
-    GS_UNROLL
+#pragma unroll
     for (int i = 0; i < count; ++i) is_constant &= deviations[i] == 0;
     if (!is_constant) return wide_batch_moments(x, position);
   }
@@ -214,8 +202,8 @@ __device__ __forceinline__ Moments shifted_batch_moments(const T* x,
           not_negative(static_cast<double>(squares) - sum * correction)};
 }
 
-template <typename T, int Width, int Packets>
-__device__ __forceinline__ Moments batch_moments(const T* x, Position<Width, Packets> position) {
+template <typename T, int N, int Packets>
+__device__ __forceinline__ Moments batch_moments(const T* x, Position<N, Packets> position) {
   if constexpr (is_narrow_integer<T>) {
     return exact_batch_moments(load(x, position));
   } else {
@@ -261,7 +249,7 @@ __global__ void __launch_bounds__(max_block_threads)
                     unsigned long long n) {
   ShiftedMoments own;
   const auto visit = [&](auto position) { own.add(batch_moments(x, position)); };
-  for_each_position<T, moment_packets<T>>(n, visit, x);
+  for_each_position<moment_packets<T>>(n, visit, x);
 
   const Moments mine = own.moments();
   __shared__ double shift;

@@ -14,17 +14,13 @@
  */
 #pragma once
 
-#include "kernels/arithmetic.cuh"
+#include "kernels/built_in.cuh"
 #include "kernels/tensor/reduce.cuh"
 
 namespace gridstride::tensor::reduce {
 
 // The host library has both forms.
-#if defined(GS_BLOCK_FORM)
-inline namespace loops {
-#else
-inline namespace threads {
-#endif
+inline namespace GS_FORM {
 
 // Elements are added up as V. Sums of 64-bit integers wrap.
 template <typename T>
@@ -198,5 +194,5 @@ __global__ void __launch_bounds__(256, 4)
   extremum_row_part<Maximum<Compared<T>>>(x, parts, width, length);
 }
 
-}  // namespace loops or threads
+}  // namespace GS_FORM
 }  // namespace gridstride::tensor::reduce

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "kernels/portable.cuh"
+#include <cuda_runtime.h>
 
 #ifdef __CUDASIM__
 #include <time.h>

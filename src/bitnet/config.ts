@@ -7,31 +7,44 @@
 import { cannot, checkInteger, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 
-/** What a model file says about its decoder. */
+/**
+ * What a model file says about its decoder.
+ * @category Files
+ */
 export interface ModelConfig {
+  /** The name of the architecture in files. */
   readonly architecture: "bitnet-b1.58" | "bitnet" | "bitnet-25";
+  /** The number of layers. */
   readonly layers: number;
+  /** Elements of a token between layers. */
   readonly hiddenSize: number;
+  /** Elements of the gate and its factor. */
   readonly feedForwardSize: number;
   /** Heads of queries. */
   readonly heads: number;
   /** Heads of keys and values, which divide those of queries. */
   readonly keyValueHeads: number;
+  /** Elements of a head. */
   readonly headSize: number;
+  /** The number of tokens, with those that a tokenizer may not use. */
   readonly vocabularySize: number;
   /** The number of positions for which the model was trained. */
   readonly contextLength: number;
   /** Added to the mean of squares in each norm. */
   readonly epsilon: number;
+  /** The base of the rotary embedding. */
   readonly ropeTheta: number;
   /** Pairs of the rotary embedding: elements j and j + headSize / 2, or 2j and 2j + 1. */
   readonly ropePairs: "halves" | "interleaved";
+  /** The function of the gate. */
   readonly activation: "squaredRelu" | "silu";
   /** Whether the outputs of attention and of the gate are normalised before their projections. */
   readonly hasSubNorms: boolean;
   /** Whether the embedding is the head too. */
   readonly isHeadTied: boolean;
+  /** The token that begins a text; undefined if the file names none. */
   readonly beginToken: number | undefined;
+  /** The tokens that end a text. */
   readonly endTokens: readonly number[];
 }
 

@@ -46,4 +46,4 @@ export {
   ModelTokenizer,
   type TokenizerSource,
 } from "./tokenizer/tokenizer.ts";
-export type { DecoderDType } from "./decoder/weights.ts";
+export type { DecoderDType } from "./decoder/table.ts";

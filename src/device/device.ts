@@ -143,9 +143,9 @@ export class Device implements Disposable {
    * operations may overlap. Operations wait for those that write their operands. What reads tensors
    * comes after what wrote them, and {@linkcode Tensor.buffer} after both.
    *
-   * Elementwise operations, reductions, softmax and norms, {@linkcode matmul} and
-   * {@linkcode attention} take such streams. Sorting, indexing, random numbers, rotary embeddings,
-   * caches of pages and ternary products stay on the default stream.
+   * Elementwise operations, reductions, softmax and norms, sorting, random numbers, rotary
+   * embeddings, {@linkcode matmul} and {@linkcode attention} take such streams. Operations that report
+   * wrong indices, caches of pages and ternary products stay on the default stream.
    *
    * @throws {TypeError} If the mode is another.
    *

@@ -54,6 +54,7 @@ export const DECLARATIONS = {
   gs_pinned_register: "int32_t device, void* slab, double bytes, double* result",
   gs_pinned_release: "int32_t pinned",
   gs_pinned_release_async: "int32_t pinned",
+  gs_pinned_read: "int32_t pinned, double offset, void* destination, double bytes, int32_t threads",
   gs_copy_device: "",
   gs_copy_device_2d: "",
   gs_copy_peer: "",

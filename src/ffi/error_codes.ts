@@ -156,7 +156,7 @@ const CUBLAS_RECORDS = `
 
 const RETIRED = "No current CUDA returns this: update the NVIDIA driver, and rebuild the library.";
 const FAULT = "To find the fault run the program on the host device or under compute-sanitizer.";
-const HOST_FAULT = "The kernel, block and thread are above: check the indices and pointers there.";
+const HOST_FAULT = "The kernel, block and thread are above.";
 const STICKY = "The device is lost to this process: end it and start again.";
 
 function parse(records: string): [number, CudaErrorCode][] {

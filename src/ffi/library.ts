@@ -9,7 +9,7 @@ import { BLOCK_SLOTS, isolateCommandBlock } from "./command_block.ts";
 import { type NativeSymbols, SYMBOLS } from "./declarations.ts";
 
 /** The version of `csrc/gridstride.h` that this module requires. */
-export const ABI_VERSION = 9;
+export const ABI_VERSION = 10;
 
 /**
  * The two native libraries: over the CUDA runtime, and over the host device.

@@ -214,6 +214,22 @@ function requireRoom(memory: HostMemory, bytes: number, name: string): void {
   );
 }
 
+/** Threads that copy from a slab. More do not copy faster. */
+const COPY_THREADS = Math.min(4, navigator.hardwareConcurrency);
+
+/** Copies a part of a pinned slab to JavaScript memory by several threads. */
+export function readPinned(
+  library: NativeLibrary,
+  device: number,
+  pinned: number,
+  offset: number,
+  destination: HostMemory,
+): void {
+  const bytes = byteLengthOf(destination);
+  const context = { action: `copy ${bytes} bytes from pinned memory`, device };
+  call(library, "gs_pinned_read", context, pinned, offset, destination, bytes, COPY_THREADS);
+}
+
 /** Copies JavaScript memory to the device in stream order, and waits for the copy. */
 export function copyToDeviceSync(
   library: NativeLibrary,

@@ -69,7 +69,7 @@ function noted(
 /** The default threads of a reduction's block: whole warps, as the kernels need. */
 export const REDUCTION_BLOCK = 256;
 
-/** Bytes that a thread of a reduction takes in one step: four packets, see vector_access.cuh. */
+/** Bytes that a thread of a reduction takes in one step: four packets, see `moments.cuh`. */
 export const REDUCTION_STEP_BYTES = 64;
 
 /** Bytes that a thread of a histogram takes in one step: two packets. */

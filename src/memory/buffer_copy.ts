@@ -79,7 +79,7 @@ export function upload(
 }
 
 /** Bytes that a turn of the event loop copies to an array: about a millisecond. */
-const BYTES_PER_TURN = 2 ** 22;
+const BYTES_PER_TURN = PIECE_BYTES;
 
 /**
  * Copies device memory to a JavaScript array after the work enqueued so far, without blocking the
@@ -94,11 +94,15 @@ async function download(
   refuseStaging(context, stream, COPY_OUT);
   if (expected === 0) return;
   const area = stagingArea(context);
-  const moveToTarget = async (bytes: Uint8Array<ArrayBuffer>, offset: number) => {
-    for (let at = 0; at < bytes.length; at += BYTES_PER_TURN) {
+  const requireTarget = () => {
+    if (target.byteLength !== expected) throw lostTarget(expected, target.byteLength);
+  };
+  const moveToTarget = async (slab: StagingSlab, bytes: number, offset: number) => {
+    for (let at = 0; at < bytes; at += BYTES_PER_TURN) {
       if (offset + at > 0) await nextTurn();
-      if (target.byteLength !== expected) throw lostTarget(expected, target.byteLength);
-      target.set(bytes.subarray(at, at + BYTES_PER_TURN), offset + at);
+      requireTarget();
+      const end = Math.min(at + BYTES_PER_TURN, bytes);
+      slab.readTo(target.subarray(offset + at, offset + end), at);
     }
   };
   // The device must not close while its copies run.
@@ -111,7 +115,8 @@ async function download(
     enqueueToPinned(stream, slab.place(offset), source.address, expected, rows);
     const event = taken.use(recordCopy(stream, slab));
     await event.done();
-    return moveToTarget(slab.pinned.bytes.subarray(offset, offset + expected), 0);
+    requireTarget();
+    return target.set(slab.pinned.bytes.subarray(offset, offset + expected));
   }
   // An integrated device copies with the memory and, on the host device, the processors of the program:
   // there pieces do not overlap, and a snapshot takes as long as a copy.
@@ -126,7 +131,7 @@ async function download(
   });
   slab.carry(stream, () => enqueueToPinned(stream, slab.place(), source.address, expected, rows));
   await slab.done();
-  await moveToTarget(slab.pinned.bytes.subarray(0, expected), 0);
+  await moveToTarget(slab, expected, 0);
 }
 
 /** Blocking twin of {@linkcode download}. */

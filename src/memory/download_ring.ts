@@ -24,8 +24,8 @@ export const PIECE_BYTES: number = 8 * 2 ** 20;
 /** The pinned memory of a ring: four pieces. */
 export const RING_BYTES: number = 4 * PIECE_BYTES;
 
-/** Receives a part of a copy. */
-type Receive = (bytes: Uint8Array<ArrayBuffer>, offset: number) => Promise<void>;
+/** Receives a part of a copy, the first bytes of a slab. */
+type Receive = (slab: StagingSlab, bytes: number, offset: number) => Promise<void>;
 
 /** A copy of device memory, without the padding of rows. */
 interface Snapshot {
@@ -92,7 +92,7 @@ export class DownloadRing {
         }
         const { slab, offset, bytes } = sent[0]!;
         await slab.done();
-        await receive(slab.pinned.bytes.subarray(0, bytes), offset);
+        await receive(slab, bytes, offset);
         sent.shift();
         await this.#putAway(slab);
       }

@@ -12,7 +12,12 @@
  */
 
 import { giveBack, giveBackAfterFailure, giveBackAsync } from "../ffi/give_back.ts";
-import { registerPinned, releasePinned, releasePinnedSync } from "../ffi/native_memory.ts";
+import {
+  readPinned,
+  registerPinned,
+  releasePinned,
+  releasePinnedSync,
+} from "../ffi/native_memory.ts";
 import { createEvent, destroyEvent, queryEvent, recordEvent } from "../ffi/native_stream.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { deviceDone, eventDone } from "../stream/event.ts";
@@ -138,6 +143,12 @@ export class StagingSlab {
   /** The slab as the place of a copy. */
   place(offset = 0): PinnedPlace {
     return { handle: this.pinned.handle, offset, use: "staged" };
+  }
+
+  /** Copies bytes of the slab to an array. */
+  readTo(target: Uint8Array<ArrayBufferLike>, offset: number): void {
+    const { library, ordinal } = this.#context;
+    readPinned(library, ordinal, this.pinned.handle, offset, target);
   }
 
   /** Resolves when the last {@linkcode StagingSlab.carry} has finished. */

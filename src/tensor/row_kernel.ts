@@ -62,8 +62,8 @@ export interface RowExtents {
   /** The length of a row, of which a kernel takes segments of `length`. */
   readonly width: number;
   readonly length: number;
-  /** Whether blocks can be launched in clusters. It does not change a result. */
-  readonly hasClusters: boolean;
+  /** Blocks of the largest cluster, 1 without clusters. It does not change a result. */
+  readonly maxCluster: number;
 }
 
 /** The packets of a thread in a step; those of one element are many. */
@@ -71,7 +71,7 @@ const PACKETS: readonly number[] = [1, 2, 4, 8, 16];
 const LONE_PACKETS: readonly number[] = [1, 4, 8, 12, 16, 20, 24, 28, 32];
 /** The same for few rows, whose sums have the bits of built-in kernels. */
 const FEW_LONE_PACKETS: readonly number[] = [1, 8, 32];
-/** Blocks of a cluster: CUDA's portable size. */
+/** Blocks of a cluster: CUDA's portable size, if a device has as many multiprocessors. */
 const MAX_CLUSTER = 8;
 /**
  * Blocks of a multiprocessor for which registers suffice. Without such a bound ptxas takes 32
@@ -100,7 +100,7 @@ export const bytesOf = (operands: readonly number[], { dtypes }: OperandLayout):
 export function shareOf(
   program: RowProgram,
   layout: OperandLayout,
-  { rows, width, length, hasClusters }: RowExtents,
+  { rows, width, length, maxCluster }: RowExtents,
 ): RowShare {
   const step = stepOf(bytesOf(operandsIn(stageRoots(program)), layout));
   const { elements } = step;
@@ -116,7 +116,7 @@ export function shareOf(
   const ofStep = needed / (isFew ? 1 : Math.ceil(needed * size / elements));
   const allowed = size === step.size ? PACKETS : isFew ? FEW_LONE_PACKETS : LONE_PACKETS;
   const packets = allowed.find((it) => it * size < elements && it >= ofStep) ?? elements / size;
-  const isCluster = parts > 1 && hasClusters;
+  const isCluster = parts > 1 && parts <= maxCluster;
   const isHeld = isReread && needed <= packets && (parts === 1 || isCluster);
   return { threads, size, packets, isHeld, parts, isCluster };
 }

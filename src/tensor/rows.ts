@@ -140,10 +140,11 @@ export function runRows(call: RowsCall, options: TensorOptions = {}): Tensor[] {
     : { segments: 1, length: width };
   const partial: RowProgram = segments === 1 ? program : partialProgram(only!);
   const plain: OperandLayout = { dtypes: tensors.map(({ dtype }) => dtype), rank, kinds };
-  const hasClusters = context.info.clusterLaunch;
+  // A small part of a GPU may have fewer multiprocessors than a cluster has blocks.
+  const maxCluster = context.info.clusterLaunch ? context.info.multiprocessorCount : 1;
   const share = work.form === "block"
     ? undefined
-    : shareOf(partial, plain, { rows, width, length, hasClusters });
+    : shareOf(partial, plain, { rows, width, length, maxCluster });
   const parts = share === undefined ? 1 : share.parts;
   const layout = share === undefined
     ? plain

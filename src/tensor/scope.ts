@@ -48,6 +48,18 @@ export class TensorScope implements Disposable {
   }
 }
 
+/** Calls a function, whose tensors end with a stack, also if it throws. */
+export function collectTensors<Result>(made: DisposableStack, f: () => Result): Result {
+  const own = new Set<Disposable>();
+  scopes.push(own);
+  try {
+    return f();
+  } finally {
+    scopes.pop();
+    for (const tensor of own) made.use(tensor);
+  }
+}
+
 /**
  * Calls a function and disposes all tensors that were made during the call, except those in its
  * result: a tensor, or arrays and objects of tensors. Calls may be nested.

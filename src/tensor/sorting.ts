@@ -7,7 +7,6 @@
 import { templates } from "./kit/expression/kernel_template.ts";
 import { cannot, requireInteger, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import { streamFor } from "../memory/buffer_copy.ts";
 import { bytesPerElement, cTypeOf, type DType, isFloatDType } from "../memory/dtype.ts";
 import { applyOperation, copyOf, dense } from "./elementwise_kernel.ts";
 import { CHUNK, newTensor } from "./kit/kernel_call.ts";
@@ -18,6 +17,7 @@ import { denseStrides, requireAxis, shapeText } from "./kit/layout.ts";
 import { type AxisOptions, concat } from "./manipulation.ts";
 import { type SumResult, sumResult } from "./kit/promotion.ts";
 import { requireSumType } from "./reductions.ts";
+import { operationStream } from "./kit/storage.ts";
 import { runTemplate } from "./kit/templates.ts";
 import { TensorScope } from "./scope.ts";
 import { storageOf, type Tensor } from "./tensor.ts";
@@ -85,9 +85,9 @@ function sortRows(
   options: TensorOptions,
 ): SortedRows {
   const { dtype, context } = x;
-  const stream = streamFor(context, options.stream);
+  const stream = operationStream(context, options.stream, [storageOf(x)]);
   const { work } = storageOf(x);
-  using source = rowsAlong(x, axis, options);
+  using source = rowsAlong(x, axis, { ...options, stream });
   const { shape, size } = source;
   const n = shape.at(-1)!;
   const make = (): SortedRows => ({
@@ -273,13 +273,13 @@ export function searchsorted(
     );
   }
   const context = commonContext(action, both);
-  const stream = streamFor(context, others.stream);
+  const stream = operationStream(context, others.stream, both.map(storageOf));
   const dtype = commonType(action, both);
   using scope = new TensorScope();
   const result = newTensor(context, "int64", x2.shape, stream);
   if (result.size === 0) return scope.keep(result);
   const copies = both.map((it) =>
-    it.isDense && it.dtype === dtype ? it : copyOf(it, dtype, others)
+    it.isDense && it.dtype === dtype ? it : copyOf(it, dtype, { ...others, stream })
   );
   runTemplate({
     action,
@@ -361,7 +361,7 @@ interface Scan {
 function scanRows(scan: Scan, x: Tensor, dtype: DType, options: TensorOptions): Tensor {
   const { action, operation } = scan;
   const { context, shape, size } = x;
-  const stream = streamFor(context, options.stream);
+  const stream = operationStream(context, options.stream, [storageOf(x)]);
   const result = newTensor(context, dtype, shape, stream) as Tensor;
   if (size === 0) return result;
   const { work } = storageOf(result);
@@ -396,7 +396,7 @@ function scanRows(scan: Scan, x: Tensor, dtype: DType, options: TensorOptions): 
     return result;
   }
   pass(parts, false);
-  using before = scanRows(scan, parts, type, options);
+  using before = scanRows(scan, parts, type, { ...options, stream });
   pass(before, true);
   return result;
 }

@@ -13,6 +13,7 @@ import MATMUL_THREADS from "../../csrc/kernels/ternary/ternary_matmul_threads.cu
   type: "text",
 };
 import MMA from "../../csrc/kernels/ternary/ternary_mma.cuh" with { type: "text" };
+import MMA_STAGED from "../../csrc/kernels/ternary/ternary_mma_staged.cuh" with { type: "text" };
 import WEIGHTS from "../../csrc/kernels/ternary/ternary_weights.cuh" with { type: "text" };
 import { KernelTemplate } from "../tensor/kit/expression/kernel_template.ts";
 import { TENSOR_HEADERS } from "../tensor/kit/expression/tensor_headers.ts";
@@ -24,6 +25,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   "kernels/ternary/ternary_matmul_loops.cuh": MATMUL_LOOPS,
   "kernels/ternary/ternary_matmul_threads.cuh": MATMUL_THREADS,
   "kernels/ternary/ternary_mma.cuh": MMA,
+  "kernels/ternary/ternary_mma_staged.cuh": MMA_STAGED,
   "kernels/ternary/ternary_weights.cuh": WEIGHTS,
 };
 
@@ -39,9 +41,15 @@ export const ternaryMatmulTemplate = new KernelTemplate(
   ["kernels/ternary/ternary_matmul.cuh"],
   HEADERS,
 );
-/** Products on tensor cores. */
+/** Products of few rows on tensor cores. */
 export const ternaryMmaTemplate = new KernelTemplate(
   "ternaryMma",
   ["kernels/ternary/ternary_mma.cuh"],
+  HEADERS,
+);
+/** Products of many rows on tensor cores. */
+export const ternaryMmaStagedTemplate = new KernelTemplate(
+  "ternaryMmaStaged",
+  ["kernels/ternary/ternary_mma_staged.cuh"],
   HEADERS,
 );

@@ -12,7 +12,11 @@ import { callKernel, type KernelCode, type LaunchSize } from "../tensor/kit/kern
 import { multiplyText } from "../tensor/matmul/mma_variant.ts";
 import { BYTE_TILE_CONSTANTS, tileOf } from "../tensor/matmul/own_variants.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { ternaryMatmulTemplate, ternaryMmaTemplate } from "./kernel_templates.ts";
+import {
+  ternaryMatmulTemplate,
+  ternaryMmaStagedTemplate,
+  ternaryMmaTemplate,
+} from "./kernel_templates.ts";
 
 /** Weights of a group, to whose multiple columns are padded. */
 export const GROUP = 64;
@@ -164,8 +168,8 @@ function mmaTileOf(shape: ProductShape): MmaTile {
     .reduce((best, tile) => costOf(tile) < costOf(best) ? tile : best);
 }
 
-/** Tensor cores. */
-export function planMma(shape: ProductShape): ProductPlan {
+/** Tensor cores, for few rows. */
+export function planFewRows(shape: ProductShape): ProductPlan {
   const { high, wide, kWarps, rows, columns, grid } = mmaTileOf(shape);
   const most = chunksFor(shape.context, high);
   const chunks = Math.ceil(shape.depth / CHUNK);
@@ -189,6 +193,86 @@ export function planMma(shape: ProductShape): ProductPlan {
     },
   };
 }
+
+/** A tile of `ternary_mma_staged.cuh`: a warp has 16 · high rows and 8 · wide columns. */
+export interface StagedTile {
+  readonly high: number;
+  readonly wide: number;
+  /** Warps above each other. */
+  readonly down: number;
+  /** Warps that share the depth. */
+  readonly kWarps: number;
+  readonly stages: number;
+}
+
+/** Tiles of many rows. */
+const STAGED_TILES: readonly StagedTile[] = [
+  ...[1, 2, 3, 4, 5].map((wide) => ({ high: 4, wide, down: 1, kWarps: 2, stages: 5 })),
+  ...[4, 5].map((wide) => ({ high: 4, wide, down: 2, kWarps: 1, stages: 4 })),
+];
+
+/** Products of a multiprocessor's tensor cores in a cycle, as `mma.sync` reaches them. */
+const PRODUCTS = 2500;
+/** Bytes in a cycle: those that a multiprocessor reads from the second-level cache if all do, and shared ones. */
+const [CACHE_BYTES, SHARED_BYTES] = [21, 128];
+/** Cycles until a block's first products, and for its results. */
+const START = 4000;
+
+/** Rows, columns and blocks of a tile, and its shared memory. */
+function extentsOf({ m, n }: ProductShape, { high, wide, down, kWarps, stages }: StagedTile) {
+  const rows = 16 * high * down;
+  const across = WARPS / down / kWarps;
+  const columns = 8 * wide * across;
+  const sums = kWarps * rows * (columns + 8) * Int32Array.BYTES_PER_ELEMENT;
+  return {
+    rows,
+    columns,
+    across,
+    grid: Math.ceil(m / rows) * Math.ceil(n / columns),
+    sharedMemory: Math.max(stages * (rows + columns / 4) * 2 * GROUP, sums),
+  };
+}
+
+/** Predicted cycles of a product. */
+function cyclesOf(shape: ProductShape, tile: StagedTile): number {
+  const { multiprocessorCount } = shape.context.info;
+  const { rows, columns, across, grid } = extentsOf(shape, tile);
+  const reading = (rows + columns / 4) / CACHE_BYTES * Math.min(1, grid / multiprocessorCount);
+  const sharing = (across * rows + tile.down * columns / 4) / SHARED_BYTES;
+  const ofColumn = Math.max(rows * columns / PRODUCTS, reading, sharing);
+  return Math.ceil(grid / multiprocessorCount) * (START + shape.depth * ofColumn);
+}
+
+/** The tile of the least time that fits. */
+function stagedTileOf(shape: ProductShape): StagedTile {
+  const { sharedMemoryPerBlock, sharedMemoryPerBlockOptIn } = shape.context.info;
+  // CUDA takes 1 KiB of each block.
+  const room = Math.max(sharedMemoryPerBlock, sharedMemoryPerBlockOptIn) - 1024;
+  return STAGED_TILES.filter((tile) => extentsOf(shape, tile).sharedMemory <= room)
+    .reduce((best, tile) => cyclesOf(shape, tile) < cyclesOf(shape, best) ? tile : best);
+}
+
+/** Tensor cores, for many rows. */
+export function planStaged(shape: ProductShape, tile = stagedTileOf(shape)): ProductPlan {
+  const { high, wide, down, kWarps, stages } = tile;
+  const { grid, sharedMemory } = extentsOf(shape, tile);
+  const call = `ternary_mma_staged<Multiply, ${high}, ${wide}, ${down}, ${kWarps}, ${stages}>`;
+  return {
+    size: { grid, block: BLOCK, sharedMemory },
+    call,
+    numbers: {},
+    code: {
+      template: ternaryMmaStagedTemplate,
+      launchBounds: [BLOCK, 1],
+      definitions: MULTIPLY,
+      body: `  ${call}(${PRODUCT}, finish);`,
+    },
+  };
+}
+
+/** Tensor cores. */
+export const planMma = (shape: ProductShape): ProductPlan =>
+  shape.m > 16 * FEW_HIGH ? planStaged(shape) : planFewRows(shape);
 
 // ---- the host device ---------------------------------------------------------------------------
 
@@ -243,12 +327,13 @@ export interface ProductOperands {
 
 /** The C++ that scales a sum and stores it. */
 function finishText({ scale, rowScale, bias, out }: ProductOperands): string {
+  // Loads of scales need not wait for stores of results.
   const factors = scale === undefined ? ["dot"] : [
     "static_cast<float>(dot)",
-    ...(rowScale === undefined ? [] : ["row_scale[row]"]),
-    scale.size === 1 ? "scale[0]" : "scale[column]",
+    ...(rowScale === undefined ? [] : ["__ldg(row_scale + row)"]),
+    scale.size === 1 ? "__ldg(scale)" : "__ldg(scale + column)",
   ];
-  const value = factors.join(" * ") + (bias === undefined ? "" : " + bias[column]");
+  const value = factors.join(" * ") + (bias === undefined ? "" : " + __ldg(bias + column)");
   return `out[row * n + column] = store<${cTypeOf(out.dtype)}>(${value});`;
 }
 

@@ -45,7 +45,8 @@ interface Quantized {
 
 const KEY = Symbol("TernaryWeights");
 
-let make: (
+/** Makes weights of packed codes and their scales. */
+export let weightsOfCodes: (
   shape: readonly [number, number],
   codes: Tensor<"uint8">,
   scale: Tensor<"float32">,
@@ -159,11 +160,11 @@ export class TernaryWeights {
       parts.map((part) => part.scale.broadcastTo([part.shape[0]])),
       streamOf(options),
     );
-    return make([codes.shape[0]!, columns], scope.keep(codes), scope.keep(scale));
+    return weightsOfCodes([codes.shape[0]!, columns], scope.keep(codes), scope.keep(scale));
   }
 
   static {
-    make = (shape, codes, scale) => new TernaryWeights(KEY, shape, codes, scale);
+    weightsOfCodes = (shape, codes, scale) => new TernaryWeights(KEY, shape, codes, scale);
   }
 
   /** The device. */
@@ -254,7 +255,7 @@ function ofCodes({ codes, scale }: Quantized, options: WeightsOptions): TernaryW
   using one = oneScale(own, options);
   using bytes = encodeTensor(own, layout, one, ACTION, options.stream);
   const packed = bytes.reshape([rows, 16 * Math.ceil(columns / 64)]);
-  return make(shape, packed, perRow(factor, segments, options));
+  return weightsOfCodes(shape, packed, perRow(factor, segments, options));
 }
 
 /** One scale, or one for each row. */
@@ -310,8 +311,7 @@ function ofBytes(bytes: Uint8Array, options: WeightsOptions): TernaryWeights {
     // Its weights must be 0, which this checks.
     decodeBytes(bytes, layout, found, ACTION);
   }
-  const rows = layout.shape[0]!;
-  const scales = scalesOfRows(found, rows);
+  const scales = scalesOfRows(found, layout.shape[0]!, ACTION);
   const place = { ...streamOf(own), ...(device === undefined ? {} : { device }) };
   using uploaded = fromTypedArray(bytes, [bytes.length], place);
   using one = oneScale(uploaded as Tensor, own);
@@ -321,7 +321,11 @@ function ofBytes(bytes: Uint8Array, options: WeightsOptions): TernaryWeights {
 }
 
 /** One scale, or one for each row, of scales of equal parts; those of zeros alone are 0. */
-function scalesOfRows(scales: Float32Array, rows: number): Float32Array<ArrayBuffer> {
+export function scalesOfRows(
+  scales: Float32Array,
+  rows: number,
+  action: string,
+): Float32Array<ArrayBuffer> {
   const common = (part: Float32Array) => {
     const used = part.filter((scale) => scale !== 0);
     return used.every((scale) => scale === used[0]) ? used[0] ?? 1 : undefined;
@@ -333,7 +337,7 @@ function scalesOfRows(scales: Float32Array, rows: number): Float32Array<ArrayBuf
     const scale = common(scales.subarray(row * perRow, (row + 1) * perRow));
     if (scale !== undefined && perRow >= 1) return scale;
     throw new RangeError(
-      `${cannot(ACTION)} as the scales of a row must be equal: those of row ${row} are not. ` +
+      `${cannot(action)} as the scales of a row must be equal: those of row ${row} are not. ` +
         "decode() the bytes and quantise again",
     );
   });

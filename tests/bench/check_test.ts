@@ -6,15 +6,16 @@ import {
   checkStages,
   describeFailure,
   emptyCheck,
-  hasFindings,
   unsuccessfulTests,
 } from "../../.ci/gpu/check.ts";
 import type { GpuContext } from "../../.ci/gpu/context.ts";
+import { missedFaults, PLANTED_FAULTS } from "../../.ci/gpu/planted_faults.ts";
 import { runLimited } from "../../.ci/gpu/processes.ts";
 import type { GpuReport, StepOutcome } from "../../bench/report/gpu_report.ts";
 import { type ProofStep, runStages } from "../../bench/report/proof.ts";
 import { ReportFiles } from "../../bench/report/report_files.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
+import { countOf, machineCodeOf, withoutMachineCode } from "../tensor/cuda/machine_code.ts";
 
 const OUTPUT = `running 3 tests from ./tests/a_test.ts
 passes ... ok (7ms)
@@ -71,14 +72,25 @@ Deno.test("describeFailure() names failed checks with their errors, and findings
   assert(describeFailure(many, 1).endsWith("add 11, 3 of 1 ULP; 2 more"));
 });
 
-Deno.test("hasFindings() tells whether compute-sanitizer found a fault", () => {
-  const race = (count: number) =>
-    `ran\n========= RACECHECK SUMMARY: ${count} hazards displayed (${count} errors, 0 warnings)\n`;
-  assertEquals([hasFindings(race(0)), hasFindings(race(31))], [false, true]);
-  assertEquals(hasFindings("========= ERROR SUMMARY: 0 errors"), false);
-  assertEquals(hasFindings("========= ERROR SUMMARY: 1 error"), true);
-  assertEquals(hasFindings("The application ended before the tool did"), false);
+Deno.test("missedFaults() names the kernels that compute-sanitizer does not", () => {
+  const mirror = "========= Error: Race reported between Write access at planted_mirror+0x90";
+  assertEquals(missedFaults("racecheck", mirror), ["planted_choice"]);
+  const both = `${mirror}\n${mirror.replace("mirror", "choice")}`;
+  assertEquals(missedFaults("racecheck", both), []);
+  assertEquals(missedFaults("memcheck", "========= ERROR SUMMARY: 0 errors"), ["planted_store"]);
 });
+
+for (const fault of Object.values(PLANTED_FAULTS).flat()) {
+  Deno.test({
+    name: `${fault.name} keeps its fault in the machine code${withoutMachineCode}`,
+    ignore: withoutMachineCode !== "",
+    async fn() {
+      const { instructions } = await machineCodeOf(fault.source, fault.name);
+      for (const opcode of fault.opcodes) assert(countOf(instructions, opcode) > 0, `${opcode}`);
+      assertEquals(countOf(instructions, /^BAR/), 0);
+    },
+  });
+}
 
 /** A test that fails until it has run that many times. */
 const passesAtRun = (run: number) =>

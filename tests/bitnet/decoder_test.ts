@@ -276,7 +276,7 @@ Deno.test("Decoder stays near with 16-bit keys, values and embeddings", async ()
   for (const dtype of ["float32", "float16", "bfloat16"] as const) {
     using weights = await loadDecoderWeights(source, { device, dtype });
     using decoder = new Decoder(weights, { pages: 8, cacheDType: dtype });
-    assertEquals([weights.embedding.dtype, weights.outputNorm.dtype], [dtype, "float32"]);
+    assertEquals([weights.embedding.values.dtype, weights.outputNorm.dtype], [dtype, "float32"]);
     using logits = decoder.forward([{ sequence: decoder.add(), tokens: prompt }], {
       logits: "all",
     });

@@ -117,8 +117,8 @@ export function sourceOf(model: RandomModel): ModelSource {
       target.set(bytes.subarray(offset, offset + target.length));
       return Promise.resolve();
     };
-    const rest = { fileName: name, formatOptions: {}, place: undefined };
-    return [name, { name, byteLength: bytes.length, readInto, ...rest, ...own }];
+    const file = { fileName: name, formatOptions: {}, place: undefined };
+    return [name, { name, ...file, byteLength: bytes.length, readInto, ...own }];
   });
   return {
     config: model.config,

@@ -1,14 +1,27 @@
 import { device } from "../support/device.ts";
-import { CompileError, CompilerUnavailableError, Device, DTYPES } from "../../mod.ts";
+import {
+  CompileError,
+  CompilerUnavailableError,
+  Device,
+  DTYPES,
+  openDevice,
+  OutOfMemoryError,
+} from "../../mod.ts";
 import { validate, VALIDATED_OPERATIONS } from "../../src/device/tensor.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { CREATION_OPERATIONS } from "../../src/device/validation/creation_operations.ts";
 import { PRODUCT_OPERATIONS } from "../../src/device/validation/product_operations.ts";
-import { runTensorCases, TENSOR_CASES } from "../../src/device/validation/tensor_cases.ts";
+import {
+  runTensorCases,
+  TENSOR_CASES,
+  type TensorCase,
+} from "../../src/device/validation/tensor_cases.ts";
 import { DeviceContext } from "../../src/hardware/device_context.ts";
+import { poolOf } from "../../src/memory/pool/device_pools.ts";
 import { DeviceWork, KERNEL_COMPILER } from "../../src/tensor/kit/device_work.ts";
 import { domainProblem, OPERATIONS } from "../../src/tensor/kit/expression/operations.ts";
 import * as tensors from "../../src/tensor/mod.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
 import { ternaryVariants } from "../../src/ternary/ternary_matmul.ts";
 import { QUANTIZATION_OPERATIONS } from "../../src/device/validation/quantization_operations.ts";
 
@@ -176,4 +189,36 @@ Deno.test("validate() refuses an unknown operation", async () => {
     RangeError,
     'one is "sine"',
   );
+});
+
+Deno.test("validate() frees what it has started when the device runs out of memory", async () => {
+  using own = openDevice(device.label, { memory: { maxPoolSize: 2 ** 25 } });
+  const { counters } = poolOf(own.context);
+  const before = counters.liveBlocks;
+  const [{ start, ...named }] = TENSOR_CASES.filter(({ operation }) => operation === "add") as [
+    TensorCase,
+  ];
+  const late = Promise.withResolvers<Tensor>();
+  const cases: TensorCase[] = [
+    { ...named, start },
+    {
+      ...named,
+      start(device) {
+        const small = tensors.full([10], 1, { device }) as Tensor;
+        const result = small.add(
+          tensors.full([2 ** 24], 1, { device, dtype: "float32" }) as Tensor,
+        );
+        return { result, expected: [] };
+      },
+    },
+    { ...named, start },
+    { ...named, start: () => ({ result: late.promise, expected: [] }) },
+  ];
+  await assertRejects(() => runTensorCases(own, cases, 1), OutOfMemoryError);
+  const last = tensors.full([10], 1, { device: own }) as Tensor;
+  assertEquals(counters.liveBlocks, before + 1);
+  late.resolve(last);
+  await late.promise;
+  assert(last.disposed);
+  assertEquals(counters.liveBlocks, before);
 });

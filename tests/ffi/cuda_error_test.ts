@@ -116,5 +116,6 @@ Deno.test("`CudaError` does not advise the host device for a fault on the host d
   assertStringIncludes(advice("cuda:0"), "run the program on the host device");
   assertStringIncludes(advice(), "run the program on the host device");
   assertEquals(/host device/.test(advice("host:0")), false);
-  assertStringIncludes(advice("host:0"), "kernel, block and thread are above");
+  assertStringIncludes(advice("host:0"), "kernel, block and thread are above.");
+  assertEquals(advice("host:0").match(/Check/g)?.length, 1);
 });

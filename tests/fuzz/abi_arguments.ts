@@ -209,6 +209,12 @@ function members(declarations: readonly string[]): Readonly<Record<string, fc.Ar
     ),
     gs_pinned_register: passesList([device], slab, handleResult),
     gs_pinned_release: passes(pinned),
+    gs_pinned_read: fc.tuple(pinned, count, copyWithHost, fc.oneof(fc.nat(17), int32)).map(
+      ([of, offset, [memory, bytes], threads]) => ({
+        slots: [],
+        parameters: [of, offset, memory, bytes, threads],
+      }),
+    ),
 
     gs_virtual_granularity: passes(device, result),
     gs_virtual_reserve: passes(device, virtualBytes, result),

@@ -25,7 +25,13 @@ const SOURCE = `
 #include "kernels/moments.cuh"
 #include "kernels/reduction.cuh"
 namespace gridstride::tensor {
-template __global__ void elementwise::scale(const float*, float*, float, float, unsigned long long);
+namespace elementwise {
+template __global__ void fill(unsigned int*, unsigned int, unsigned long long);
+template __global__ void add(const float*, const float*, float*, unsigned long long);
+template __global__ void multiply(const __half*, const __half*, __half*, unsigned long long);
+template __global__ void scale(const float*, float*, float, float, unsigned long long);
+template __global__ void axpy(float, const float*, float*, unsigned long long);
+}
 template __global__ void moments::moments_partial(const float*, double*, unsigned long long);
 template __global__ void moments::moments_final(const double*, unsigned int, double, float*);
 template __global__ void histogram::histogram_shared(const float*, unsigned int*, unsigned int,
@@ -36,8 +42,18 @@ template __global__ void reduce::max_row_of(const float*, float*, i64, i64);
 }
 `;
 
+/** Elementwise kernels, with the loads and stores of 16 bytes in a step of a thread. */
+const ELEMENTWISE = {
+  fill: [0, 4],
+  add: [4, 2],
+  multiply: [4, 2],
+  scale: [2, 2],
+  axpy: [4, 2],
+} as const;
+
 const KERNELS = [
-  ...["scale", "moments_partial", "moments_final", "histogram_shared"] as const,
+  ...["fill", "add", "multiply", "scale", "axpy"] as const,
+  ...["moments_partial", "moments_final", "histogram_shared"] as const,
   ...["sum_row_of", "max_row_of"] as const,
 ] as const;
 
@@ -68,8 +84,10 @@ async function compileKernels(): Promise<Record<typeof KERNELS[number], KernelCo
     );
     const sections = (await run(disassembler!, "-c", image)).split(/^\.text\./m);
     const codes = KERNELS.map((name) => {
-      const section = sections.find((text) => /^[^\n]*/.exec(text)![0].includes(name));
-      const registers = new RegExp(`entry function '\\w*${name}[^]*?Used (\\d+) registers`);
+      // The length of a name stands before it.
+      const mangled = `${name.length}${name}`;
+      const section = sections.find((text) => /^[^\n]*/.exec(text)![0].includes(mangled));
+      const registers = new RegExp(`entry function '\\w*${mangled}[^]*?Used (\\d+) registers`);
       const { instructions, loops } = readInstructions(section!);
       return [name, { all: instructions, loops, registers: Number(registers.exec(usage)![1]) }];
     });
@@ -79,14 +97,20 @@ async function compileKernels(): Promise<Record<typeof KERNELS[number], KernelCo
   }
 }
 
-/** The loop with as many loads of 16 bytes. */
-function loopOf({ loops }: KernelCode, loads: number): readonly Instruction[] {
-  const loop = loops.find((loop) => countOf(loop, WIDE_LOAD) === loads);
-  assert(loop !== undefined, `no loop has ${loads} loads`);
+/** The loop with as many accesses of 16 bytes. */
+function loopOf(
+  { loops }: KernelCode,
+  count: number,
+  access: RegExp = WIDE_LOAD,
+): readonly Instruction[] {
+  const loop = loops.find((loop) => countOf(loop, access) === count);
+  assert(loop !== undefined, `no loop has ${count} of ${access}`);
   return loop;
 }
 
 const WIDE_LOAD = /^LDG\.E\.128/;
+/** Another store than a plain one is ordered for the whole multiprocessor. */
+const WIDE_STORE = /^STG\.E\.128$/;
 const DOUBLE = /^(DADD|DMUL|DFMA|DSETP|F2F|F2I)\b/;
 const DIVISION = /^MUFU\.RCP64H/;
 
@@ -94,20 +118,23 @@ Deno.test({
   name: `Built-in kernels load before they compute, and divide seldom${missing}`,
   ignore: missing !== "",
   async fn() {
+    const code = await compileKernels();
     const {
-      scale,
       moments_partial: moments,
       moments_final,
       histogram_shared: histogram,
       sum_row_of,
       max_row_of,
-    } = await compileKernels();
+    } = code;
 
-    const scaled = loopOf(scale, 2);
-    assertEquals(countBefore(scaled, WIDE_LOAD, /^FFMA/), 2);
-    // Another store than a plain one is ordered for the whole multiprocessor.
-    assertEquals(countOf(scaled, /^STG/), countOf(scaled, /^STG\.E\.128$/));
-    assert(scale.registers <= 32, `${scale.registers} registers`);
+    for (const [name, [loads, stores]] of Object.entries(ELEMENTWISE)) {
+      const own = code[name as keyof typeof ELEMENTWISE];
+      const step = loopOf(own, stores, WIDE_STORE);
+      assertEquals(countBefore(step, WIDE_LOAD, /^(FFMA|FADD|HADD2|HMUL2|STG)/), loads, name);
+      assertEquals([countOf(step, /^LDG/), countOf(step, /^STG/)], [loads, stores], name);
+      // All threads that a multiprocessor may have fit it.
+      assert(own.registers <= 32, `${name}: ${own.registers} registers`);
+    }
 
     assertEquals(countBefore(loopOf(moments, 4), WIDE_LOAD, /^(FADD|FMUL|FFMA)/), 4);
     // A division for each part of a warp or block would be a chain of them.

@@ -165,10 +165,17 @@ void check_misuse() {
 // An aligned vector move, as compilers emit for 16-byte types.
 void move_misaligned(int* out) { asm volatile("movaps %%xmm0, (%0)" ::"r"(out + 1) : "memory"); }
 
+// The processor names neither the address nor the reason, and no register holds the address.
+void move_far(int* out) {
+  asm volatile("movl $1, (%0,%1,4)" ::"r"(out), "r"(1ll << 46) : "memory");
+}
+
 void check_misalignment() {
   alignas(16) static int out[4 * 64];
   const Expectation expected = {"a misaligned access", cudaErrorMisalignedAddress, "multiple"};
   check_outcome(run<misbehave<move_misaligned>>(4, 64, 0, static_cast<int*>(out)), expected, "");
+  const Expectation far = {"a far index", cudaErrorMisalignedAddress, "outside of the 48-bit range"};
+  check_outcome(run<misbehave<move_far>>(4, 64, 0, static_cast<int*>(out)), far, "");
 }
 #else
 void check_misalignment() {}

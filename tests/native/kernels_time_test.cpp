@@ -107,7 +107,7 @@ class HugeArray {
   unsigned char* data_ = nullptr;
 };
 
-// All kernels walk as this one does (vector_access.cuh). Whole tiles lie beyond the limit.
+// All kernels walk as this one does (packet_walk.cuh). Whole tiles lie beyond the limit.
 void check_huge() {
   Check check("fill_uint8 writes exactly its elements beyond index 2^32");
   const HugeArray array;

@@ -1,5 +1,6 @@
 /// <reference lib="deno.unstable" />
-// The shape of tensor code: parameters, assertions of types, instruction sets, and constants.
+// The shape of tensor code: parameters, assertions of types, instruction sets, constants, and walks
+// over arrays.
 
 import { assertEquals } from "@std/assert";
 import { filesBelow, textOf } from "./repository.ts";
@@ -171,4 +172,18 @@ Deno.test("No comment says that a constant is as in another file", () => {
     (textOf(file).match(COPIED_CONSTANT) ?? []).map((it) => `${file}: ${it}`)
   );
   assertEquals(found, []);
+});
+
+/** The files that deal out work among the blocks of a grid: one for each way to walk. */
+const WALKS = [
+  "csrc/kernels/packet_walk.cuh",
+  "csrc/kernels/tensor/map_loops.cuh",
+  "csrc/kernels/tensor/map_threads.cuh",
+  "csrc/kernels/tensor/reduce_threads.cuh",
+  "csrc/kernels/tensor/sort_threads.cuh",
+];
+
+Deno.test("Kernels walk over arrays by the templates, none by a grid-stride loop of its own", () => {
+  const found = filesBelow("csrc/kernels/").filter((file) => /\bgridDim\b/.test(textOf(file)));
+  assertEquals(found, WALKS);
 });

@@ -1,6 +1,6 @@
 // attention() on tensor cores against double precision and against the other kernel.
 
-import { assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { assertEquals, assertLessOrEqual, assertMatch, assertThrows } from "@std/assert";
 import {
   attention,
   type AttentionOptions,
@@ -34,6 +34,12 @@ function padded(grid: Grid, dtype: Narrow): Tensor<Narrow> {
   const whole = grid.shape.with(3, Math.ceil((size + 1) / 8) * 8);
   const tensor = Grid.of(whole, (at) => at[3]! < size ? grid.at(at) : NaN).tensor(dtype, on);
   return tensor.slice([{}, {}, {}, { stop: size }]);
+}
+
+/** A tensor of one head, as that of many. */
+function repeatedHeads(grid: Grid, dtype: Narrow, heads: number): Tensor<Narrow> {
+  const [, , rows, width] = grid.shape as [number, number, number, number];
+  return grid.tensor(dtype, on).broadcastTo([1, heads, rows, width]) as Tensor<Narrow>;
 }
 
 /** Weights are rounded to the element type, so errors are those of 2 roundings. */
@@ -96,10 +102,7 @@ Deno.test("attention() on tensor cores takes 128 rows at once when there are man
     const extents: Extents = [1, 1, 1, 65, 193, size];
     const grids = operands(extents);
     const wanted = reference(...grids, near(extents, Infinity, 0));
-    const [q, k, v] = grids.map((it) => {
-      const [, , rows, width] = it.shape as [number, number, number, number];
-      return it.tensor(dtype, on).broadcastTo([1, heads, rows, width]) as Tensor<Narrow>;
-    });
+    const [q, k, v] = grids.map((it) => repeatedHeads(it, dtype, heads));
     const options = { causal: true, logSumExp: true, variant: "mma" } as const;
     assertEquals(explainAttention(q!, k!, v!, options).launch, { grid: heads, block: 128 });
     const { output, logSumExp } = attention(q!, k!, v!, options);
@@ -107,6 +110,97 @@ Deno.test("attention() on tensor cores takes 128 rows at once when there are man
     await expectClose(output.slice([{}, last]) as Tensor, wanted.output, dtype, BOUNDS[dtype]);
     await expectClose(logSumExp.slice([{}, last]) as Tensor, wanted.sums, `sums of ${dtype}`);
   }
+});
+
+Deno.test("attention() on tensor cores takes visible blocks with 32 rows of a warp", async () => {
+  // All heads have the same operands, and there are 264 tiles of 128 rows.
+  const heads = 132;
+  const extents: Extents = [1, 1, 1, 193, 450, 16];
+  const grids = operands(extents);
+  const [q, k, v] = grids.map((it) => repeatedHeads(it, "float16", heads));
+  const last = { start: heads - 1 };
+  // Tiles of 64 rows for blocks of 64, and of 128 for blocks of 128. Neighbours are visible, so tiles
+  // that all rows see follow each other; the last one is cut off.
+  for (const [blockSize, tiles, block] of [[64, 4, 64], [128, 2, 128]] as const) {
+    const counts = [193, 450].map((it) => Math.ceil(it / blockSize)) as [number, number];
+    const flags = Grid.of(counts, ([i, j]) => Number((i! + j!) % 4 !== 1));
+    const isSeen = (i: number, j: number) =>
+      flags.at([Math.floor(i / blockSize), Math.floor(j / blockSize)]) === 1;
+    const blockMask = { mask: flags.tensor("bool", on), blockSize };
+    for (const causal of blockSize === 64 ? [false, true] : [true]) {
+      const options = { causal, blockMask, logSumExp: true, variant: "mma" } as const;
+      const { launch } = explainAttention(q!, k!, v!, options);
+      assertEquals(launch, { grid: heads * tiles, block });
+      const { output, logSumExp } = attention(q!, k!, v!, options);
+      const wanted = reference(
+        ...grids,
+        (_b, _h, i, j) => isSeen(i, j) && (!causal || j <= i + 450 - 193) ? 0 : -Infinity,
+      );
+      const text = `blocks of ${blockSize}, ${causal}`;
+      await expectClose(output.slice([{}, last]) as Tensor, wanted.output, text, BOUNDS.float16);
+      await expectClose(logSumExp.slice([{}, last]) as Tensor, wanted.sums, `sums of ${text}`);
+    }
+  }
+});
+
+Deno.test("attention() on tensor cores looks up blocks of more than 65,536 keys", async () => {
+  const keys = 2 * 65_536 + 200;
+  const extents: Extents = [1, 1, 1, 70, keys, 16];
+  const [q, k, v] = operands(extents).map((it) => it.tensor("float16", on));
+  // None of the second table's tiles is visible to the first 64 queries.
+  const visible = [[0, 5, 1023, 2050, 2051], [1, 1024, 1500, 2047, 2051]];
+  const count = Math.ceil(keys / 64);
+  const flags = Grid.of([2, count], ([i, j]) => Number(visible[i!]!.includes(j!)));
+  const blockMask = { mask: flags.tensor("bool", on), blockSize: 64 };
+  const [actual, wanted] = (["mma", "simt"] as const).map((variant) =>
+    attention(q!, k!, v!, { blockMask, variant })
+  );
+  await expectClose(actual as Tensor, await read(wanted as Tensor), "blocks", BOUNDS.float16);
+});
+
+Deno.test("attention() on tensor cores takes few rows of queries with heads of any size", async () => {
+  const first = (["mma", "simt"] as const).map((variant) => {
+    const q = zeros([1, 8, 1, 24], { device: on, dtype: "float16" });
+    return explainAttention(q, q, q, { variant }).reason;
+  });
+  // Heads of 24 are no multiple of 16.
+  assertEquals(first.map((it) => /few rows/.test(it)), [false, true]);
+  const sizes: [Extents, Narrow][] = [
+    [[1, 8, 1, 1, 700, 128], "bfloat16"],
+    [[2, 3, 3, 2, 129, 48], "float16"],
+    [[1, 5, 1, 1, 1, 48], "float16"],
+    [[1, 6, 2, 2, 300, 256], "float16"],
+  ];
+  for (const [extents, dtype] of sizes) {
+    await check(extents, dtype, { causal: true }, near(extents, Infinity, 0));
+  }
+  await check([2, 3, 3, 2, 129, 48], "float16", { window: [50, 0] }, near(sizes[1]![0], 50, 0));
+  // Heads that share their keys see other blocks, and a row of each sees no key.
+  const added = Grid.of(
+    [2, 2, 129],
+    ([h, i, j]) => i === 1 ? -Infinity : numbers([2, 129], 5).at([h!, j!]),
+  );
+  const blocks = Grid.of([2, 1, 3], ([h, , j]) => Number(j! % 2 === h));
+  const mask = added.tensor("float32", on) as Tensor;
+  const blockMask = { mask: blocks.tensor("bool", on), blockSize: 64 };
+  await check(
+    [1, 2, 1, 2, 129, 48],
+    "float16",
+    { mask, blockMask },
+    (_b, h, i, j) => blocks.at([h, 0, Math.floor(j / 64)]) === 1 ? added.at([h, i, j]) : -Infinity,
+  );
+});
+
+Deno.test("attention() of few rows on tensor cores does not round weights to the element type", async () => {
+  // Values cancel but for the difference of weights near 1, which bfloat16 holds to 2 digits.
+  const one = (numbers: number[]) => new Grid([1, 1, numbers.length / 48, 48], numbers);
+  const row = (first: number) => [first, ...Array<number>(47).fill(0)];
+  const grids = [one(row(1)), one([...row(1), ...row(0.9375)]), one([...row(1), ...row(-1)])];
+  const [q, k, v] = grids.map((it) => it.tensor("bfloat16", on));
+  const y = attention(q!, k!, v!, { variant: "mma" });
+  const wanted = reference(grids[0]!, grids[1]!, grids[2]!).output.at([0, 0, 0, 0]);
+  const actual = (await read(y as Tensor)).at([0, 0, 0, 0]);
+  assertLessOrEqual(Math.abs(actual / wanted - 1), 2 ** -8);
 });
 
 Deno.test("attention() on tensor cores takes scales that are negative or 0", async () => {

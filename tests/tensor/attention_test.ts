@@ -4,6 +4,7 @@ import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import {
   attention,
   type AttentionOptions,
+  concat,
   explainAttention,
   type Tensor,
   tensor,
@@ -11,7 +12,7 @@ import {
 } from "../../src/device/tensor.ts";
 import { device } from "../support/device.ts";
 import { expectClose, numbers, reference, type Score } from "../support/attention_reference.ts";
-import { forms, Grid } from "../support/tensor_forms.ts";
+import { forms, Grid, read } from "../support/tensor_forms.ts";
 
 /** Extents: batch, heads, heads of keys, queries, keys, sizes of heads of keys and of values. */
 type Extents = readonly [number, number, number, number, number, number, number];
@@ -185,6 +186,20 @@ Deno.test("attention() takes few rows of queries with heads of any size", async 
     },
     (_b, h, i, j) => blocks.at([h, 0, Math.floor(j / 64)]) === 1 ? added.at([h, i, j]) : -Infinity,
   );
+});
+
+Deno.test("attention() gives each of many heads the keys that it sees, however long", async () => {
+  const on = forms.get("threads")!;
+  // Tiles of two heads of three alternate. A window reaches only the last keys.
+  const [keys, size, seen] = [2 ** 15, 64, 100];
+  const q = numbers([1, 3, 70, size], 1).tensor("float32", on);
+  const k = numbers([1, 3, seen, size], 2).tensor("float32", on);
+  const v = numbers([1, 3, seen, size], 3).tensor("float32", on);
+  const padding = zeros([1, 3, keys - seen, size], { device: on });
+  const [longK, longV] = [k, v].map((it) => concat([padding, it], { axis: 2 }));
+  const options = { causal: true, window: [20, 0] } as const;
+  const actual = attention(q, longK!, longV!, options);
+  await expectClose(actual as Tensor, await read(attention(q, k, v, options) as Tensor), "heads");
 });
 
 Deno.test("attention() hides keys when the scale is negative", async () => {

@@ -3,13 +3,17 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { device } from "../support/device.ts";
 import {
+  argsort,
   attention,
+  cumulativeSum,
   full,
   matmul,
   softmax,
+  sort,
   subtract,
   type Tensor,
   tensor,
+  uniform,
 } from "../../src/device/tensor.ts";
 import { automaticStreamsOf } from "../../src/stream/automatic_streams.ts";
 import { storageOf } from "../../src/tensor/tensor.ts";
@@ -38,7 +42,18 @@ Deno.test("device.streams() gives independent operations streams of their own, a
     assertEquals(streamOf(more), streamOf(left));
     assert(streamOf(other) !== streamOf(more), "another operation has continued there");
     const streams = automaticStreamsOf(device.context)!;
-    assert([left, right, more, other].every((it) => streams.has(streamOf(it))));
+    const random = uniform([8], { device, seed: 1 }) as Tensor;
+    const made = [
+      left,
+      right,
+      more,
+      other,
+      sort(left),
+      random,
+      cumulativeSum(right),
+      argsort(more),
+    ];
+    assert(made.every((it) => streams.has(streamOf(it as Tensor))));
     using named = left.add(right) as Tensor;
     assertEquals(await named.at(0).item(), 7);
   });
@@ -70,7 +85,9 @@ Deno.test("device.streams() changes no result of any operations", async () => {
         () => softmax(x as Tensor<"float32">),
         () => x.permute([1, 0]).maximum(y),
         () => x.add(x.sum({ axis: 0 }).multiply(0.01)).clip(-4, 4),
-      ][random(6)]!() as Tensor;
+        () => sort(x, { axis: 0 }),
+        () => cumulativeSum(x as Tensor<"float32">, { axis: 1 }).clip(-2, 2),
+      ][random(8)]!() as Tensor;
       const place = random(6);
       if (place >= pool.length) pool.push(made);
       else {

@@ -221,26 +221,29 @@ Deno.test("norm() has the special values of NumPy", async () => {
   assertThrows(() => norm(integers, { axis: 1 }), RangeError, "axis");
 });
 
-Deno.test("matrixNorm() is the largest or smallest sum of columns or rows, as in NumPy", async () => {
-  const grid = Grid.of([2, 3, 4], ([i, j, k]) => (i! * 12 + j! * 4 + k!) * (k! % 2 === 0 ? 1 : -1));
-  using x = grid.tensor("float32", device);
-  // numpy.linalg.norm(x, ord, axis=(-2, -1)) of NumPy 2.
-  const norms = [
-    ["fro", [Math.sqrt(506), Math.sqrt(3818)]],
-    [1, [21, 57]],
-    [-1, [12, 48]],
-    [Infinity, [38, 86]],
-    [-Infinity, [6, 54]],
-  ] as const;
-  for (const [ord, expected] of norms) {
-    await close(matrixNorm(x, { ord }), new Grid([2], expected), `${ord}`);
-    await close(matrixNorm(x, { ord, keepDims: true }), new Grid([2, 1, 1], expected), `${ord}`);
-  }
-  using view = x.permute([0, 2, 1]);
-  await close(matrixNorm(view, { ord: 1 }), new Grid([2], [38, 86]), "view");
-  using one = matrixNorm(tensor([[1, 2]], { device, dtype: "int32" }), { ord: 1 });
-  assertEquals([one.dtype, await one.item()], ["float64", 2]);
-});
+for (const [form, on] of forms) {
+  Deno.test(`matrixNorm() is the largest or smallest sum of columns or rows, as in NumPy (${form})`, async () => {
+    const sign = (k: number) => k % 2 === 0 ? 1 : -1;
+    const grid = Grid.of([2, 3, 4], ([i, j, k]) => (i! * 12 + j! * 4 + k!) * sign(k!));
+    using x = grid.tensor("float32", on);
+    // numpy.linalg.norm(x, ord, axis=(-2, -1)) of NumPy 2.
+    const norms = [
+      ["fro", [Math.sqrt(506), Math.sqrt(3818)]],
+      [1, [21, 57]],
+      [-1, [12, 48]],
+      [Infinity, [38, 86]],
+      [-Infinity, [6, 54]],
+    ] as const;
+    for (const [ord, expected] of norms) {
+      await close(matrixNorm(x, { ord }), new Grid([2], expected), `${ord}`);
+      await close(matrixNorm(x, { ord, keepDims: true }), new Grid([2, 1, 1], expected), `${ord}`);
+    }
+    using view = x.permute([0, 2, 1]);
+    await close(matrixNorm(view, { ord: 1 }), new Grid([2], [38, 86]), "view");
+    using one = matrixNorm(tensor([[1, 2]], { device: on, dtype: "int32" }), { ord: 1 });
+    assertEquals([one.dtype, await one.item()], ["float64", 2]);
+  });
+}
 
 Deno.test("matrixNorm() refuses orders of singular values, vectors and nothing to choose", () => {
   using x = zeros([2, 3], { device });

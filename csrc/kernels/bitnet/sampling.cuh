@@ -1,14 +1,14 @@
 /*
  * sampling.cuh — the next token of each row of logits.
  *
- * Problem: a row has some 10^5 logits and settings of its own: a penalty for tokens that were there,
- * a temperature, the numbers and probabilities that limit the choice, a seed and the number of the
+ * Problem: a row has some 10^5 logits and settings of its own: a penalty for tokens of its text, a
+ * temperature, the numbers and probabilities that limit the choice, a seed and the number of the
  * draw. The kept tokens are those whose distance to the best logit, in units of the temperature, is
  * at most a limit, so nothing is sorted.
- * Mapping: a block has a row. Limits are found by digits of the distances: a histogram of one digit
- * shows the bin in which the wanted count or weight is reached, and the next digit divides that bin.
+ * Mapping: a block has a row. Limits are found by digits of the distances: the histogram of a digit
+ * shows the bin in which the wanted count or weight is reached; the next digit divides that bin.
  * Bytes: a row is read twice for the best token; then its distances are written once, read thrice
- * for each limit and four times for the draw. A row stays in the second-level cache.
+ * for each limit and four times for the draw; with a penalty, the row is read once more. A row stays in the second-level cache.
  * Numerics: weights are integers, in units of 2^-40 of the best token's, so sums have no order. The
  * draw is an integer below their sum: the number of random bits is 64, as random.cuh gives them.
  */
@@ -25,16 +25,6 @@ using tensor::random::u64;
 constexpr int pattern_bits = 31;
 constexpr int bins = 1 << 11;
 
-}  // namespace gridstride::bitnet
-
-#include "kernels/bitnet/sampling_loops.cuh"
-#include "kernels/bitnet/sampling_threads.cuh"
-
-namespace gridstride::bitnet {
-
-// Columns of the settings, each with a number for each row.
-enum Column { slot, draw, seed_low, seed_high, temperature, top_k, top_p, min_p, penalty };
-
 struct Best {
   float value;
   i64 token;
@@ -44,6 +34,16 @@ struct Best {
     return b.value > a.value || (b.value == a.value && b.token < a.token) ? b : a;
   }
 };
+
+}  // namespace gridstride::bitnet
+
+#include "kernels/bitnet/sampling_loops.cuh"
+#include "kernels/bitnet/sampling_threads.cuh"
+
+namespace gridstride::bitnet {
+
+// Columns of the settings, each with a number for each row.
+enum Column { slot, draw, seed_low, seed_high, temperature, top_k, top_p, min_p, penalty };
 
 __device__ __forceinline__ u64 weight_of(float distance) {
   return distance < 28.0f ? static_cast<u64>(expf(-distance) * 0x1p40f) : 0;
@@ -93,24 +93,17 @@ __device__ __forceinline__ void sample_row(i64 row, i64 rows, i64 n, const float
     if (!is_penalised || (own_seen[token / 32] >> (token % 32) & 1) == 0) return logit;
     return logit > 0 ? logit / factor : logit * factor;
   };
-  Best best{-INFINITY, n};
-  float top = -INFINITY;
-  each(logits, n, [&](i64 token, float logit) {
-    top = fmaxf(top, logit);
-    best = Best::merge(best, {penalised(token, logit), token});
-  });
-  best = merge_block(best, [](Best a, Best b) { return Best::merge(a, b); });
-  top = merge_block(top, [](float a, float b) { return fmaxf(a, b); });
+  const auto plain = [=](i64 token) { return logits[token]; };
+  const auto own = [=](i64 token) { return penalised(token, logits[token]); };
+  const Best likeliest = find_best(n, plain);
+  Best best = is_penalised ? find_best(n, own) : likeliest;
+  const float top = likeliest.value;
+  const double sum = sum_of(n, [=](i64 token) { return tensor::exponential(logits[token] - top); });
   const float heat = number(temperature);
-  double sum = 0;
-  each(logits, n, [&](i64 token, float logit) {
-    sum += static_cast<double>(expf(logit - top));
-    if (heat > 0) distances[token] = (best.value - penalised(token, logit)) / heat;
-  });
-  sum = merge_block(sum, [](double a, double b) { return a + b; });
   // All logits are NaN.
   if (best.token == n) best.token = 0;
   if (heat > 0) {
+    for_all(n, [=](i64 token) { distances[token] = (best.value - own(token)) / heat; });
     float limit = INFINITY;
     const auto weigh = [](float distance) { return weight_of(distance); };
     const auto weigh_all = [&] {

@@ -35,6 +35,14 @@ __device__ __forceinline__ void each(const float* x, i64 n, F f) {
   }
 }
 
+// Calls f(i), which reads and computes without order.
+template <typename F>
+__device__ __forceinline__ void for_all(i64 n, F f) {
+  const i64 threads = blockDim.x;
+#pragma unroll 8
+  for (i64 i = threadIdx.x; i < n; i += threads) f(i);
+}
+
 // Lets all threads read what others have written.
 __device__ __forceinline__ void finish_writes() { __syncthreads(); }
 
@@ -63,6 +71,21 @@ __device__ __forceinline__ V merge_block(V value, Merge merge) {
     value = merge(value, warps[warp]);
   }
   return value;
+}
+
+// The largest of f(0) … f(n - 1). Numbers that are none are passed over.
+template <typename F>
+__device__ __forceinline__ Best find_best(i64 n, F f) {
+  Best best{-INFINITY, n};
+  for_all(n, [&](i64 i) { best = Best::merge(best, {f(i), i}); });
+  return merge_block(best, [](Best a, Best b) { return Best::merge(a, b); });
+}
+
+template <typename F>
+__device__ __forceinline__ double sum_of(i64 n, F f) {
+  double sum = 0;
+  for_all(n, [&](i64 i) { sum += static_cast<double>(f(i)); });
+  return merge_block(sum, [](double a, double b) { return a + b; });
 }
 
 __device__ __forceinline__ void clear(u64* histogram, int count) {

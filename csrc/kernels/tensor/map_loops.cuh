@@ -3,7 +3,8 @@
  *
  * Problem: that of map.cuh.
  * Mapping: a block takes chunk consecutive elements row by row, or chunk tiles. The loop over a row
- * is vectorised by the compiler.
+ * is vectorised by the compiler. A block of several threads, which built-in kernels may have, takes
+ * a chunk for each.
  */
 #pragma once
 
@@ -12,11 +13,17 @@
 #if defined(GS_BLOCK_FORM)
 namespace gridstride::tensor {
 
+// The chunk with which the threads of any launch take all elements.
+__device__ __forceinline__ i64 chunk_of_launch(i64 elements) {
+  const i64 threads = static_cast<i64>(gridDim.x) * blockDim.x;
+  return (elements + threads - 1) / threads;
+}
+
 template <int Rank, int Operands, typename Body>
 __device__ __forceinline__ void map(const Space<Rank, Operands>& space, i64 elements, i64 chunk,
                                     Body body) {
   const i64 width = space.size[Rank - 1];
-  i64 begin = static_cast<i64>(blockIdx.x) * chunk;
+  i64 begin = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * chunk;
   const i64 end = begin + chunk < elements ? begin + chunk : elements;
   while (begin < end) {
     i64 offsets[Operands];

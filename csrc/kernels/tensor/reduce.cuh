@@ -125,9 +125,9 @@ __device__ __forceinline__ T squared(T x) {
 
 // Whether the squares of n numbers lost nothing by a range that is too small: they are added up as
 // double otherwise.
-template <typename V>
-__device__ __forceinline__ bool are_squares_exact(Total<V> sum, i64 n) {
-  return sizeof(V) == sizeof(Total<V>) || (sum >= 1e-25 * n && sum <= 3e38);
+template <typename V, typename S>
+__device__ __forceinline__ bool are_squares_exact(S sum, i64 n) {
+  return sizeof(V) == sizeof(Total<V>) || (sum >= S(1e-25) * n && sum <= S(3e38));
 }
 
 }  // namespace gridstride::tensor::reduce

@@ -64,7 +64,10 @@ __device__ __forceinline__ typename R::Value warp_merge(typename R::Value value)
   return warp_reduce<Width>(value, [](V x, V y) { return R::merge(x, y); });
 }
 
-// Merges the values of the threads of a row.
+// The threads of a row that has a block of any number of whole warps.
+constexpr int any_block = 1024;
+
+// Merges the values of the threads of a row. For any block, a value of zeros changes nothing.
 template <typename R, int Threads>
 __device__ __forceinline__ typename R::Value merge_threads(typename R::Value value) {
   if constexpr (Threads <= 32) {
@@ -76,7 +79,9 @@ __device__ __forceinline__ typename R::Value merge_threads(typename R::Value val
     __syncthreads();  // the warps may still read the values of an earlier reduction
     if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
     __syncthreads();
-    return warp_merge<R, count>(warps[threadIdx.x % count]);
+    const unsigned int warp = threadIdx.x % count;
+    const bool has_warp = Threads != any_block || warp < blockDim.x / 32;
+    return warp_merge<R, count>(has_warp ? warps[warp] : typename R::Value{});
   }
 }
 

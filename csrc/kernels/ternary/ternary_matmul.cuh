@@ -6,7 +6,7 @@
  * 64 weights, byte j has the weights j, j + 16, j + 32 and j + 48 from its lowest bits. The
  * caller's finish(m, n, dot) scales and stores.
  * Mapping: ternary_matmul_loops.cuh is the block form, ternary_matmul_threads.cuh has dp4a for CUDA
- * threads, and ternary_mma.cuh is for tensor cores.
+ * threads, and ternary_mma.cuh and ternary_mma_staged.cuh are for tensor cores.
  * Numerics: exact. Where the codes are multiplied as they are, dot = sum of q * code - sum of q. A
  * sum of 2^22 products fits in 32 bits.
  */

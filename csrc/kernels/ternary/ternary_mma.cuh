@@ -94,6 +94,27 @@ struct RowsMemory {
   }
 };
 
+// The tile of a block.
+struct TernaryTile {
+  int top;
+  int begin;
+  int rows;  // of q
+};
+
+// Bands of 8 tiles down: blocks that run together share rows of q and of weights.
+template <int rows, int columns>
+__device__ __forceinline__ TernaryTile tile_of(const TernaryProduct& p) {
+  const int m = static_cast<int>(p.m);
+  const int down = (m + rows - 1) / rows;
+  const int across = (static_cast<int>(p.n) + columns - 1) / columns;
+  const int block = static_cast<int>(blockIdx.x);
+  const int band = block / (8 * across) * 8;
+  const int in_band = block % (8 * across);
+  const int band_rows = down - band < 8 ? down - band : 8;
+  const int top = (band + in_band % band_rows) * rows;
+  return {top, in_band / band_rows * columns, m - top < rows ? m - top : rows};
+}
+
 // Up to 16 * high rows of q, of which `part` elements along k fit in shared memory.
 template <typename Multiply, int high, int wide, int k_warps, typename Finish>
 __device__ __forceinline__ void ternary_mma(const TernaryProduct& p, int part,
@@ -109,17 +130,8 @@ __device__ __forceinline__ void ternary_mma(const TernaryProduct& p, int part,
   const int lane = thread % 32;
   const int k_warp = thread / 32 % k_warps;
   const int column_warp = thread / 32 / k_warps;
-  const int m = static_cast<int>(p.m);
   const int n = static_cast<int>(p.n);
-  const int down = (m + Memory::rows - 1) / Memory::rows;
-  const int across = (n + columns - 1) / columns;
-  // Bands of 8 tiles down: blocks that run together share rows of q and of weights.
-  const int block = static_cast<int>(blockIdx.x);
-  const int band = block / (8 * across) * 8;
-  const int in_band = block % (8 * across);
-  const int band_rows = down - band < 8 ? down - band : 8;
-  const int top = (band + in_band % band_rows) * Memory::rows;
-  const int begin = in_band / band_rows * columns;
+  const auto [top, begin, rows] = tile_of<Memory::rows, columns>(p);
   const int depth = static_cast<int>(p.depth);
   const int groups = depth / group;
 
@@ -212,7 +224,7 @@ __device__ __forceinline__ void ternary_mma(const TernaryProduct& p, int part,
   for (int i = thread; i < Memory::rows * columns; i += block_threads) {
     const int row = i / columns;
     const int column = i % columns;
-    if (top + row >= m || begin + column >= n) continue;
+    if (row >= rows || begin + column >= n) continue;
     const unsigned* const own = sums + column / warp_columns * k_warps * warp_sums +
                                 row * warp_columns + column % warp_columns;
     unsigned total = 0;

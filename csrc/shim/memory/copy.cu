@@ -3,7 +3,11 @@
 #include <driver_types.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <exception>
 #include <numeric>
+#include <thread>
 
 #include "shim/block.h"
 #include "shim/memory/memory.h"
@@ -108,6 +112,30 @@ void copy_and_wait(const PitchedRange& destination, const PitchedRange& source,
   GS_CALL(cudaStreamSynchronize, stream);
 }
 
+// A thread reads and writes less than the memory can. Its start takes as long as a copy of some
+// 100 KiB.
+constexpr uint64_t min_thread_bytes = 1 << 20;
+
+void copy_by_threads(char* destination, const char* source, uint64_t bytes, int32_t threads) {
+  const uint64_t count = std::clamp<uint64_t>(bytes / min_thread_bytes, 1, threads);
+  const uint64_t share = bytes / count;
+  std::array<std::thread, GS_MAX_COPY_THREADS> helpers;
+  uint64_t rest = bytes;
+  for (uint64_t helper = 1; helper < count; helper++) {
+    const uint64_t from = rest - share;
+    try {
+      helpers[helper] = std::thread(std::memcpy, destination + from, source + from, share);
+    } catch (const std::exception&) {
+      break;  // The system has no more threads: this one copies the rest.
+    }
+    rest = from;
+  }
+  std::memcpy(destination, source, rest);
+  for (std::thread& helper : helpers) {
+    if (helper.joinable()) helper.join();
+  }
+}
+
 }  // namespace
 
 }  // namespace gridstride
@@ -188,6 +216,20 @@ int32_t gs_copy_to_pinned(void) {
     slab->used_by.add(device);
     GS_CALL(cudaMemcpyAsync, destination.pointer(), source.pointer(), bytes, cudaMemcpyDeviceToHost,
             stream->stream);
+  });
+}
+
+int32_t gs_pinned_read(int32_t pinned, double offset, void* destination, double bytes,
+                       int32_t threads) {
+  return guarded([&] {
+    const uint64_t count = checked_integer(bytes);
+    require(threads >= 1 && threads <= GS_MAX_COPY_THREADS, GS_ERROR_ARGUMENT);
+    const PinnedUse slab = pinned_slabs.use(pinned);
+    const MemoryRange source = pinned_part(slab, checked_integer(offset), count);
+    if (count == 0) return;
+    require(destination != nullptr, GS_ERROR_ARGUMENT);
+    copy_by_threads(static_cast<char*>(destination), static_cast<const char*>(source.pointer()),
+                    count, threads);
   });
 }
 

@@ -12,15 +12,7 @@ import {
   type PlacedRows,
 } from "../../tensor/attention/paged_cache.ts";
 import { PageTable } from "../../tensor/attention/page_table.ts";
-import {
-  concat,
-  empty,
-  fromTypedArray,
-  matmul,
-  rmsNorm,
-  take,
-  type Tensor,
-} from "../../tensor/mod.ts";
+import { concat, empty, fromTypedArray, take, type Tensor } from "../../tensor/mod.ts";
 import { TensorScope } from "../../tensor/scope.ts";
 import { multiplyQuantized } from "../../ternary/ternary_matmul.ts";
 import type { TernaryWeights } from "../../ternary/weights.ts";
@@ -28,7 +20,8 @@ import type { ModelConfig } from "../config.ts";
 import { type Norm, type QuantizedRows, quantizeGated, quantizeRows } from "./activations.ts";
 import { embedTokens, rotateAndStore, rotationOf, type RowPlaces } from "./rotation.ts";
 import { DecodeStep, type StepSampling } from "./step.ts";
-import type { DecoderDType, DecoderWeights, LayerWeights } from "./weights.ts";
+import { type DecoderDType, logitsOf } from "./table.ts";
+import type { DecoderWeights, LayerWeights } from "./weights.ts";
 
 /** Options of {@linkcode Decoder}. */
 export interface DecoderOptions {
@@ -325,7 +318,7 @@ export class Decoder implements Disposable {
   /** Runs all layers on rows whose places are on the device. */
   #run({ tokens, positions, fed, ...places }: PlacedBatch): Stream {
     const batch = { ...places, rotation: rotationOf(positions, this.config) };
-    const hidden = embedTokens(this.weights.embedding as Tensor, tokens, fed);
+    const hidden = embedTokens(this.weights.embedding, tokens, fed);
     let stream: Stream = { hidden, pending: undefined };
     for (const [index, layer] of this.weights.layers.entries()) {
       // The memory of a layer is that of the next one.
@@ -386,14 +379,13 @@ export class Decoder implements Disposable {
 
   /** The logits of the last row of each input, or of all rows, in the order of the inputs. */
   #logits({ hidden, pending }: Stream, { places }: Batch, wanted: "last" | "all") {
-    const { head } = this.weights;
     const rows = places.flatMap(({ start, count }) =>
       wanted === "last" ? [start + count - 1] : Array.from({ length: count }, (_, at) => start + at)
     );
     const isWhole = rows.length === hidden.shape[0] && rows.every((row, at) => row === at);
     const indices = isWhole
       ? undefined
-      : fromTypedArray(Int32Array.from(rows), [rows.length], { device: head });
+      : fromTypedArray(Int32Array.from(rows), [rows.length], { device: this.weights });
     const chosen = (tensor: Tensor) =>
       indices === undefined ? tensor : take(tensor, indices, { axis: 0 }) as Tensor;
     return this.#head({ hidden: chosen(hidden), pending: chosen(pending!) });
@@ -403,11 +395,7 @@ export class Decoder implements Disposable {
   #head({ hidden, pending }: Stream, out?: Tensor<"float32">): Tensor<"float32"> {
     const { head, outputNorm: weight } = this.weights;
     const { epsilon } = this.config;
-    const { y } = rmsNorm(hidden, { weight, epsilon, residual: pending! });
-    return matmul(converted(y as Tensor, head.dtype), head.transpose(), {
-      dtype: "float32",
-      ...(out === undefined ? {} : { out }),
-    });
+    return logitsOf(hidden, pending!, { weight, epsilon }, head, out);
   }
 
   /**
@@ -454,9 +442,4 @@ export class Decoder implements Disposable {
 /** The product of quantised rows and weights. */
 function product({ values, scale }: QuantizedRows, weights: TernaryWeights): Tensor {
   return multiplyQuantized(values, scale, weights) as Tensor;
-}
-
-/** The elements as another type; the tensor itself if it has that one. */
-function converted(tensor: Tensor, dtype: DecoderDType): Tensor {
-  return tensor.dtype === dtype ? tensor : tensor.astype(dtype) as Tensor;
 }

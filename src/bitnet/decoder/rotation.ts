@@ -14,30 +14,35 @@ import { newTensor } from "../../tensor/kit/kernel_call.ts";
 import { runTemplate } from "../../tensor/kit/templates.ts";
 import type { Tensor } from "../../tensor/mod.ts";
 import type { ModelConfig } from "../config.ts";
+import type { Table } from "./table.ts";
 
 /**
  * The rows of a table at tokens, as `float32`. Tokens are not checked, as those of graphs cannot be:
  * they must be rows of the table. A negative one, -1 - i, is element i of `fed`.
  */
 export function embedTokens(
-  table: Tensor,
+  { values, scale }: Table,
   tokens: Tensor<"int32">,
   fed?: Tensor<"int32">,
 ): Tensor {
-  const { context } = table;
-  const columns = table.shape[1]!;
+  const { context } = values;
+  const columns = values.shape[1]!;
   const stream = streamFor(context, undefined);
   const out = newTensor(context, "float32", [tokens.size, columns], stream) as Tensor;
   runTemplate({
     action: "embed tokens",
     template: templates.map,
-    inputs: { table, tokens: tokens as Tensor, fed: (fed ?? tokens) as Tensor },
+    inputs: {
+      ...{ table: values as Tensor, tokens: tokens as Tensor, fed: (fed ?? tokens) as Tensor },
+      ...scale === undefined ? {} : { scale: scale as Tensor },
+    },
     results: { out },
     numbers: { columns },
     body: `  map(Space<1, 1>{}, size, chunk, [=](const i64*, i64 i) {
     const int given = tokens[i / columns];
-    const int token = given < 0 ? fed[-1 - given] : given;
-    out[i] = load(table[token * columns + i % columns]);
+    const i64 token = given < 0 ? fed[-1 - given] : given;
+    const auto value = load(table[token * columns + i % columns]);
+    out[i] = ${scale === undefined ? "value" : "static_cast<float>(value) * scale[token]"};
   });`,
     size: out.size,
   }, stream);

@@ -7,26 +7,38 @@
 import { cannot, refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
-import { bytesPerElement } from "../../memory/dtype.ts";
-import { uploadStream } from "../../memory/upload/stream_upload.ts";
-import { shapeText, sizeOf } from "../../tensor/kit/layout.ts";
+import { shapeText } from "../../tensor/kit/layout.ts";
 import { placeOf, type TensorDevice } from "../../tensor/kit/placement.ts";
-import { fromBuffer, type Tensor } from "../../tensor/mod.ts";
+import { abs, empty, fromTypedArray, max, type Tensor, tidy } from "../../tensor/mod.ts";
 import { TERNARY_FORMATS, type TernaryFormat } from "../../ternary/layouts.ts";
-import { TernaryWeights } from "../../ternary/weights.ts";
+import { packBytes, packCodes } from "../../ternary/packing.ts";
+import { quantizeWeights } from "../../ternary/quantize.ts";
+import { type TernaryWeights, weightsOfCodes } from "../../ternary/weights.ts";
 import { type ModelConfig, requireConfig } from "../config.ts";
-import type {
-  LayerWeightName,
-  ModelSource,
-  WeightName,
-  WeightSource,
+import { BLOCK_FORMATS } from "../files/block_formats.ts";
+import { isFloat } from "../files/file_weight.ts";
+import {
+  type LayerWeightName,
+  type ModelSource,
+  shapeAt,
+  type WeightName,
+  type WeightSource,
 } from "../files/model_source.ts";
+import { bytesOfRows, type DecoderDType, readTable, type Table } from "./table.ts";
+import { WeightTransfer } from "./transfer.ts";
 
 const ACTION = "load a decoder";
+<<<<<<< HEAD
 
-/** The floating element types of weights in files and of the embedding on the device. */
+/**
+ * The floating element types of weights in files and of the embedding on the device.
+ * @category Generation
+ */
 export type DecoderDType = "float32" | "float16" | "bfloat16";
 const DTYPES: readonly string[] = ["float32", "float16", "bfloat16"] satisfies DecoderDType[];
+=======
+const FLOATS: readonly string[] = ["float32", "float16", "bfloat16"] satisfies DecoderDType[];
+>>>>>>> h-27
 
 /** Options of {@linkcode loadDecoderWeights}. */
 export interface DecoderWeightsOptions {
@@ -34,8 +46,15 @@ export interface DecoderWeightsOptions {
   readonly device?: TensorDevice;
   /** The element type of the embedding and of the head; that of the file by default. */
   readonly dtype?: DecoderDType;
-  /** Is called after each weight with the bytes read so far, and those of all weights. */
+  /**
+   * `int8` makes the head a table of 8-bit integers with a scale for each row, and the embedding if it
+   * is the same table. It is the default for files that have blocks of integers, without `dtype`.
+   */
+  readonly head?: "float" | "int8";
+  /** Is called with the bytes read so far, and those of all weights. */
   readonly onProgress?: (read: number, bytes: number) => void;
+  /** Ends the loading, which rejects with its reason. */
+  readonly signal?: AbortSignal;
 }
 
 /** The weights of a layer. */
@@ -57,71 +76,69 @@ export interface DecoderWeights extends Disposable {
   readonly config: ModelConfig;
   readonly context: DeviceContext;
   /** [vocabularySize, hiddenSize]. */
-  readonly embedding: Tensor<DecoderDType>;
+  readonly embedding: Table;
   /** [vocabularySize, hiddenSize]; the embedding itself if the head is tied. */
-  readonly head: Tensor<DecoderDType>;
+  readonly head: Table;
   readonly outputNorm: Tensor<"float32">;
   readonly layers: readonly LayerWeights[];
 }
 
-/** The shape that a layer's weight has. */
-function layerShape(config: ModelConfig, name: LayerWeightName): readonly number[] {
-  const { hiddenSize, feedForwardSize, heads, keyValueHeads, headSize } = config;
-  switch (name) {
-    case "attentionNorm":
-    case "feedForwardNorm":
-      return [hiddenSize];
-    case "attentionSubNorm":
-      return [heads * headSize];
-    case "feedForwardSubNorm":
-      return [feedForwardSize];
-    case "query":
-      return [heads * headSize, hiddenSize];
-    case "key":
-    case "value":
-      return [keyValueHeads * headSize, hiddenSize];
-    case "attentionOutput":
-      return [hiddenSize, heads * headSize];
-    case "gate":
-    case "up":
-      return [feedForwardSize, hiddenSize];
-    case "down":
-      return [hiddenSize, feedForwardSize];
-  }
+/** The element type of a table on the device. */
+function tableType(
+  { name, format }: WeightSource,
+  { isHeadTied }: ModelConfig,
+  { dtype, head }: DecoderWeightsOptions,
+): DecoderDType | "int8" {
+  const isHead = name === "head" || isHeadTied;
+  if (isHead && head === "int8") return "int8";
+  if (dtype !== undefined) return dtype;
+  if (isFloat(format)) return format;
+  return isHead && head === "float" ? "float16" : "int8";
 }
 
-/** Bytes that are read at once: a slot of the device's upload ring. */
-const READ_BYTES = 8 * 2 ** 20;
+/** Scales of all rows, of matrices with one scale or one for each row. */
+function scalesOfAll(
+  scales: readonly Float32Array<ArrayBuffer>[],
+  rows: readonly number[],
+): Float32Array<ArrayBuffer> {
+  if (scales.length === 1) return scales[0]!;
+  return Float32Array.from(
+    scales.flatMap((own, part) => own.length > 1 ? [...own] : new Array(rows[part]).fill(own[0])),
+  );
+}
 
-/** The bytes of a weight, in pieces of one array. */
-async function* piecesOf(source: WeightSource): AsyncGenerator<Uint8Array> {
-  const piece = new Uint8Array(Math.min(READ_BYTES, source.byteLength));
-  for (let offset = 0; offset < source.byteLength; offset += piece.length) {
-    const part = piece.subarray(0, Math.min(piece.length, source.byteLength - offset));
-    await source.readInto(part, offset);
-    yield part;
-  }
+/** The magnitude of elements that are 0 or plus or minus one number. */
+function magnitudeOf(floats: Tensor<DecoderDType>): Tensor<"float32"> {
+  return tidy(() => max(abs(floats as Tensor<"float32">)).astype("float32").reshape([1]));
 }
 
 /** Reads weights, and owns those that were read until they are released. */
-class WeightReader implements Disposable {
+class WeightReader implements AsyncDisposable {
   readonly #source: ModelSource;
   readonly #context: DeviceContext;
-  readonly #onProgress: DecoderWeightsOptions["onProgress"];
-  readonly #bytes: number;
-  #read = 0;
+  readonly #options: DecoderWeightsOptions;
+  readonly #transfer: WeightTransfer;
   readonly #owned = new Set<Disposable>();
+  readonly #own = <Value extends Disposable>(value: Value): Value => {
+    this.#owned.add(value);
+    return value;
+  };
 
   constructor(source: ModelSource, context: DeviceContext, options: DecoderWeightsOptions) {
     this.#source = source;
     this.#context = context;
-    this.#onProgress = options.onProgress;
-    this.#bytes = source.weights.values().reduce((sum, { byteLength }) => sum + byteLength, 0);
+    this.#options = options;
+    this.#transfer = new WeightTransfer(context, {
+      bytes: source.weights.values().reduce((sum, { byteLength }) => sum + byteLength, 0),
+      onProgress: options.onProgress,
+      signal: options.signal,
+    });
   }
 
-  #find(name: WeightName, shape: readonly number[]): WeightSource {
+  #find(name: WeightName): WeightSource {
     const found = this.#source.weights.get(name);
     if (found === undefined) throw new TypeError(`${cannot(ACTION)} as it must have ${name}`);
+    const shape = shapeAt(name, this.#source.config);
     if (shapeText(found.shape) === shapeText(shape)) return found;
     throw new RangeError(
       `${cannot(ACTION)} as ${name} must have the shape ${shapeText(shape)}: it has ${
@@ -130,83 +147,92 @@ class WeightReader implements Disposable {
     );
   }
 
-  #own<Value extends Disposable>(value: Value): Value {
-    this.#owned.add(value);
-    return value;
-  }
-
-  /** Frees a weight that another one holds now. */
-  #drop(value: Disposable): void {
-    this.#owned.delete(value);
-    value[Symbol.dispose]();
-  }
-
-  #count({ byteLength }: WeightSource): void {
-    this.#read += byteLength;
-    this.#onProgress?.(this.#read, this.#bytes);
-  }
-
-  /** A weight of a floating type, as that type or another. */
-  async floats<D extends DecoderDType>(
-    name: WeightName,
-    shape: readonly number[],
-    dtype: D | undefined,
-  ): Promise<Tensor<D>> {
-    const source = this.#find(name, shape);
-    const { format, byteLength } = source;
-    if (!DTYPES.includes(format)) {
+  /** A weight of floats, or also of blocks. */
+  #findFloats(name: WeightName, formats: readonly string[]): WeightSource {
+    const source = this.#find(name);
+    const { format, byteLength, shape } = source;
+    if (!formats.includes(format)) {
       throw new TypeError(
-        `${cannot(ACTION)} as the format of ${name} must be ${DTYPES.join(", ")}: it is ${
+        `${cannot(ACTION)} as the format of ${name} must be ${formats.join(", ")}: it is ${
           describeValue(format)
         }`,
       );
     }
-    const bytes = sizeOf(shape) * bytesPerElement(format as D);
-    if (byteLength !== bytes) {
-      throw new RangeError(
-        `${cannot(ACTION)} as ${name} must have ${bytes} bytes: it has ${byteLength}`,
+    const bytes = bytesOfRows(source, shape[0]!);
+    if (byteLength === bytes) return source;
+    throw new RangeError(
+      `${cannot(ACTION)} as ${name} must have ${bytes} bytes: it has ${byteLength}`,
+    );
+  }
+
+  /** A norm. */
+  norm(name: WeightName): Promise<Tensor<"float32">> {
+    return this.#transfer.track(async () => {
+      const source = this.#findFloats(name, FLOATS);
+      const table = await readTable(source, "float32", this.#context, this.#transfer, this.#own);
+      return table.values as Tensor<"float32">;
+    });
+  }
+
+  /** The embedding or the head. */
+  table(name: "embedding" | "head"): Promise<Table> {
+    return this.#transfer.track(async () => {
+      const source = this.#findFloats(name, [...FLOATS, ...Object.keys(BLOCK_FORMATS)]);
+      const dtype = tableType(source, this.#source.config, this.#options);
+      return await readTable(source, dtype, this.#context, this.#transfer, this.#own);
+    });
+  }
+
+  /** A ternary matrix, or several of them, the rows of one below those of another. */
+  ternary(...names: readonly WeightName[]): Promise<TernaryWeights> {
+    return this.#transfer.track(async () => {
+      const sources = names.map((name) => this.#find(name));
+      const rows = sources.map(({ shape }) => shape[0]!);
+      const shape = [rows.reduce((sum, count) => sum + count, 0), sources[0]!.shape[1]!] as const;
+      const device = { context: this.#context };
+      const packed = [shape[0], 16 * Math.ceil(shape[1] / 64)];
+      const codes = this.#own(empty(packed, { dtype: "uint8", device }));
+      let start = 0;
+      const scales = await Promise.all(sources.map((source, part) => {
+        const out = codes.slice([{ start, stop: start += rows[part]! }]);
+        return this.#pack(source, out);
+      }));
+      const all = scalesOfAll(scales, rows);
+      const scale = this.#own(fromTypedArray(all, [all.length], { device }));
+      // Reports of wrong codes.
+      using one = codes.slice([{ stop: 1 }, { stop: 1 }]);
+      await one.toArray();
+      return weightsOfCodes(shape, codes, scale);
+    });
+  }
+
+  /** Packs a matrix, and returns its scale or those of its rows. */
+  async #pack(source: WeightSource, out: Tensor<"uint8">): Promise<Float32Array<ArrayBuffer>> {
+    using own = out;
+    const { name, format, byteLength } = source;
+    const action = `load ${name}`;
+    const part = { source, offset: 0, bytes: byteLength };
+    if ((TERNARY_FORMATS as readonly string[]).includes(format)) {
+      const packed = { ...source, format: format as TernaryFormat };
+      return await this.#transfer.convert(
+        part,
+        "uint8",
+        (bytes) => packBytes(bytes, own, packed, action),
       );
     }
-    const options = { bytes, dtype: format as D };
-    const buffer = await uploadStream(this.#context, piecesOf(source), options);
-    this.#count(source);
-    const stored = this.#own(fromBuffer(buffer, shape));
-    if (dtype === undefined || dtype === format) return stored;
-    const converted = this.#own(stored.astype(dtype));
-    this.#drop(stored);
-    return converted as Tensor as Tensor<D>;
-  }
-
-  /** A ternary matrix; one of a floating type is quantised. */
-  async ternary(name: WeightName, shape: readonly number[]): Promise<TernaryWeights> {
-    const source = this.#find(name, shape);
-    const { format, byteLength, scale } = source;
-    if (!(TERNARY_FORMATS as readonly string[]).includes(format)) {
-      const floats = await this.floats(name, shape, undefined);
-      const weights = this.#own(TernaryWeights.from(floats));
-      this.#drop(floats);
-      return weights;
-    }
-    const bytes = new Uint8Array(byteLength);
-    await source.readInto(bytes, 0);
-    this.#count(source);
-    return this.#own(TernaryWeights.from(bytes, {
-      format: format as TernaryFormat,
-      shape,
-      device: { context: this.#context },
-      ...(scale === undefined ? {} : { scale }),
-    }));
-  }
-
-  /** Several matrices, the rows of one below those of another. */
-  async joined(
-    names: readonly (readonly [WeightName, readonly number[]])[],
-  ): Promise<TernaryWeights> {
-    const parts: TernaryWeights[] = [];
-    for (const [name, shape] of names) parts.push(await this.ternary(name, shape));
-    const all = this.#own(TernaryWeights.concat(parts));
-    for (const part of parts) this.#drop(part);
-    return all;
+    const { shape } = this.#findFloats(name, FLOATS);
+    return await this.#transfer.convert(part, format as DecoderDType, async (elements) => {
+      using floats = elements.reshape(shape);
+      const { codes, scale } = source.quantization === "largest"
+        ? { codes: floats, scale: magnitudeOf(floats) }
+        : quantizeWeights(floats);
+      using values = codes as Tensor;
+      using factor = scale as Tensor<"float32">;
+      const unit = source.quantization === "largest" ? factor as Tensor : undefined;
+      packCodes(values, own, action, unit);
+      const found = await factor.toArray();
+      return found.map((it) => it * (source.scale as number ?? 1));
+    });
   }
 
   /** Passes all weights to the caller, who disposes them. */
@@ -216,60 +242,71 @@ class WeightReader implements Disposable {
     return { [Symbol.dispose]: () => owned.forEach((weight) => weight[Symbol.dispose]()) };
   }
 
-  [Symbol.dispose](): void {
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#transfer[Symbol.asyncDispose]();
     this.release()[Symbol.dispose]();
   }
 }
 
-async function readLayer(
-  reader: WeightReader,
-  config: ModelConfig,
-  layer: number,
-): Promise<LayerWeights> {
-  const named = (name: LayerWeightName) =>
-    [`layers.${layer}.${name}`, layerShape(config, name)] as const;
-  const norm = (name: LayerWeightName) => reader.floats(...named(name), "float32");
-  return {
-    attentionNorm: await norm("attentionNorm"),
-    attentionSubNorm: config.hasSubNorms ? await norm("attentionSubNorm") : undefined,
-    feedForwardNorm: await norm("feedForwardNorm"),
-    feedForwardSubNorm: config.hasSubNorms ? await norm("feedForwardSubNorm") : undefined,
-    queryKeyValue: await reader.joined([named("query"), named("key"), named("value")]),
-    attentionOutput: await reader.ternary(...named("attentionOutput")),
-    gateUp: await reader.joined([named("gate"), named("up")]),
-    down: await reader.ternary(...named("down")),
-  };
+/** The weights of a layer, which are read at once. */
+async function readLayer(reader: WeightReader, config: ModelConfig, layer: number) {
+  const named = (name: LayerWeightName) => `layers.${layer}.${name}` as const;
+  const norm = (name: LayerWeightName) => reader.norm(named(name));
+  const subNorm = (name: LayerWeightName) => config.hasSubNorms ? norm(name) : undefined;
+  const ternary = (...names: readonly LayerWeightName[]) => reader.ternary(...names.map(named));
+  return await allOf<LayerWeights>({
+    attentionNorm: norm("attentionNorm"),
+    queryKeyValue: ternary("query", "key", "value"),
+    attentionSubNorm: subNorm("attentionSubNorm"),
+    attentionOutput: ternary("attentionOutput"),
+    feedForwardNorm: norm("feedForwardNorm"),
+    gateUp: ternary("gate", "up"),
+    feedForwardSubNorm: subNorm("feedForwardSubNorm"),
+    down: ternary("down"),
+  });
+}
+
+/** An object of the values that an object of promises gives. */
+async function allOf<Values extends object>(
+  promises: { readonly [Name in keyof Values]: Values[Name] | Promise<Values[Name]> },
+): Promise<Values> {
+  const values = await Promise.all(Object.values(promises));
+  return Object.fromEntries(Object.keys(promises).map((name, at) => [name, values[at]])) as Values;
 }
 
 /**
- * Reads the weights of a decoder to a device, one after another. Ternary matrices keep 2 bits for
- * each weight; those of a floating type are quantised.
+ * Reads the weights of a decoder to a device, several at once. Ternary matrices keep 2 bits for each
+ * weight; those of a floating type are quantised. Beside the weights, it takes some 60 MB.
  *
  * @param source The opened model.
  * @throws {TypeError} If a weight is missing, or its format is none that the decoder takes.
  * @throws {RangeError} If a weight has another shape than the configuration says, or its bytes are no
  * weights.
+ * @throws The reason of `signal` after a cancellation, and exceptions of `onProgress`.
  */
 export async function loadDecoderWeights(
   source: ModelSource,
   options: DecoderWeightsOptions = {},
 ): Promise<DecoderWeights> {
-  requireOptions(options, ["device", "dtype", "onProgress"], ACTION);
-  const { dtype, device } = options;
-  if (dtype !== undefined && !DTYPES.includes(dtype)) {
-    refuseOption(TypeError, ACTION, "dtype", DTYPES.join(", "), dtype);
+  requireOptions(options, ["device", "dtype", "head", "onProgress", "signal"], ACTION);
+  const { dtype, device, head } = options;
+  if (dtype !== undefined && !FLOATS.includes(dtype)) {
+    refuseOption(TypeError, ACTION, "dtype", FLOATS.join(", "), dtype);
+  }
+  if (head !== undefined && head !== "float" && head !== "int8") {
+    refuseOption(TypeError, ACTION, "head", "float or int8", head);
   }
   const config = requireConfig(source.config, ACTION);
   const context = placeOf(device === undefined ? {} : { device }, ACTION);
-  using reader = new WeightReader(source, context, options);
-  const table = [config.vocabularySize, config.hiddenSize];
-  const embedding = await reader.floats("embedding", table, dtype);
-  const head = config.isHeadTied ? embedding : await reader.floats("head", table, dtype);
-  const outputNorm = await reader.floats("outputNorm", [config.hiddenSize], "float32");
-  const layers: LayerWeights[] = [];
-  for (let layer = 0; layer < config.layers; layer++) {
-    layers.push(await readLayer(reader, config, layer));
-  }
-  const weights = { config, context, embedding, head, outputNorm, layers };
+  await using reader = new WeightReader(source, context, options);
+  const { layers, ...tables } = await allOf({
+    embedding: reader.table("embedding"),
+    layers: Promise.all(
+      Array.from({ length: config.layers }, (_, layer) => readLayer(reader, config, layer)),
+    ),
+    outputNorm: reader.norm("outputNorm"),
+    ...config.isHeadTied ? {} : { head: reader.table("head") },
+  });
+  const weights = { config, context, head: tables.embedding, ...tables, layers };
   return { ...weights, ...reader.release() };
 }

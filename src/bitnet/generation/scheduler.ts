@@ -5,6 +5,8 @@
  */
 
 import type { Decoder } from "../decoder/decoder.ts";
+import { scoreTokens } from "../decoder/score.ts";
+import { StepGraphs } from "../decoder/step_graphs.ts";
 import type { GenerationRequest, RequestQueue } from "./generation.ts";
 import {
   readTokens,
@@ -14,8 +16,6 @@ import {
   settingsOf,
 } from "./sampling.ts";
 import { PrefixCache } from "./prefix_cache.ts";
-import { scoreTokens } from "./score.ts";
-import { StepGraphs } from "./step_graphs.ts";
 
 /** Options of {@linkcode Scheduler}. */
 export interface SchedulerOptions {
@@ -25,7 +25,10 @@ export interface SchedulerOptions {
   readonly maxTokens: number;
 }
 
-/** Counts of a scheduler. */
+/**
+ * Counts of the requests of a model.
+ * @category Generation
+ */
 export interface SchedulerStatistics {
   /** Requests whose sequences have pages. */
   readonly running: number;

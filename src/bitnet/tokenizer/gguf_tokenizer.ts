@@ -137,8 +137,16 @@ function wordsOf(metadata: Metadata): { preTokenizer: unknown; ignoresMerges: bo
  * @category Tokens
  *
  * @example
- * ```ts ignore
- * const tokenizer = new ModelTokenizer(ggufTokenizer(metadata));
+ * ```ts
+ * import { ggufTokenizer, ModelTokenizer } from "@gridstride/cuda/bitnet";
+ *
+ * const tokenizer = new ModelTokenizer(ggufTokenizer({
+ *   "tokenizer.ggml.model": "gpt2",
+ *   "tokenizer.ggml.tokens": ["a", "b", "ab"],
+ *   "tokenizer.ggml.merges": ["a b"],
+ *   "tokenizer.ggml.token_type": [1, 1, 1],
+ * }));
+ * console.log(tokenizer.encode("abba")); // [ 2, 1, 0 ]
  * ```
  */
 export function ggufTokenizer(metadata: Readonly<Record<string, unknown>>): TokenizerSource {

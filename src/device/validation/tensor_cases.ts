@@ -17,6 +17,7 @@ import { domainProblem, OPERATIONS } from "../../tensor/kit/expression/operation
 import { fuse } from "../../tensor/fusion.ts";
 import { matmul } from "../../tensor/matmul/matmul.ts";
 import * as reductions from "../../tensor/reductions.ts";
+import { collectTensors } from "../../tensor/scope.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Device } from "../device.ts";
 import { CREATION_OPERATIONS } from "./creation_operations.ts";
@@ -255,7 +256,9 @@ export async function runTensorCases(
 ): Promise<ValidationRow[]> {
   const rows: ValidationRow[] = [];
   const operations = DeviceWork.of(device.context);
-  const started: (() => ReturnType<TensorCase["start"]>)[] = [];
+  const started: StartedCase[] = [];
+  // An error may leave cases that have not had their turn.
+  using _rest = { [Symbol.dispose]: () => started.forEach(({ made }) => made.dispose()) };
   const { label, info: { fake } } = device;
   for (const [done, { operation, variant, dtype, bound, isCentred = false }] of work.entries()) {
     onStart?.(operation);
@@ -270,12 +273,14 @@ export async function runTensorCases(
       operations.compileTogether(() => {
         for (const { start } of work.slice(started.length, started.length + TOGETHER)) {
           const random = new RandomSource(seed + started.length);
-          started.push(attempted(() => start(device, random)));
+          started.push(startCase(() => start(device, random)));
         }
       });
     }
+    const { made, outcome } = started[done]!;
+    using _made = made;
     try {
-      const { expected, ...own } = started[done]!();
+      const { expected, ...own } = outcome();
       using result = await own.result;
       if (result === undefined) continue;
       rows.push(judged(await largestError(result, expected, isCentred)));
@@ -291,14 +296,28 @@ export async function runTensorCases(
   return rows;
 }
 
-/** Calls a function at once; its result or its error comes later. */
-function attempted<Result>(call: () => Result): () => Result {
+/** A case whose operation has been started, with the tensors that this made. */
+interface StartedCase {
+  readonly made: DisposableStack;
+  /** Returns the started operation, or throws the error of its start. */
+  readonly outcome: () => ReturnType<TensorCase["start"]>;
+}
+
+function startCase(start: () => ReturnType<TensorCase["start"]>): StartedCase {
+  const made = new DisposableStack();
   try {
-    const result = call();
-    return () => result;
+    const started = collectTensors(made, start);
+    const { result } = started;
+    if (result instanceof Promise) {
+      made.defer(() => void result.then((tensor) => tensor?.[Symbol.dispose](), () => {}));
+    }
+    return { made, outcome: () => started };
   } catch (error) {
-    return () => {
-      throw error;
+    return {
+      made,
+      outcome() {
+        throw error;
+      },
     };
   }
 }

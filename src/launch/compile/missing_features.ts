@@ -39,7 +39,7 @@ const FEATURES: readonly (readonly [names: RegExp, sentence: string])[] = [
     /\btexture\b|\bcudaTexture\w+|\btexture_\w+\.h/,
     "textures: read a buffer, and interpolate in the kernel",
   ],
-  [/\bsurface\b|\bsurface_\w+\.h/, "surfaces: write a buffer"],
+  [/\bsurface\b|\bsurface_\w+\.h|\bcudaBoundaryMode|\bsurf[123]D/, "surfaces: write a buffer"],
   [
     /\bcudaStream(?:FireAndForget|TailLaunch)|undefined reference to 'cuda[A-Z]/,
     "dynamic parallelism: return the sizes, and launch from TypeScript",

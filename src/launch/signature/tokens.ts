@@ -82,6 +82,15 @@ export function isSignificant({ kind }: Token): boolean {
   return kind !== "space" && kind !== "comment" && kind !== "directive";
 }
 
+/**
+ * The text of significant tokens, spaced as in their source: the signs of operators such as `>>` and
+ * `!=` are tokens of their own.
+ */
+export function textOfTokens(tokens: readonly Token[]): string {
+  const isNext = (token: Token, at: number) => at === 0 || tokens[at - 1]!.end === token.start;
+  return tokens.map((token, at) => isNext(token, at) ? token.text : ` ${token.text}`).join("");
+}
+
 /** Stands for "none" among positions. */
 export const NONE = -1;
 

@@ -75,10 +75,15 @@ export function readDeviceSource(source: string, options: SourceOptions): Device
   const contexts = [...context.headers, context];
   const uses = new KernelUses(context);
   const usesFloat16 = contexts.some(({ text }) => FLOAT16.test(text));
+  const pyTorchHeaders = contexts.flatMap((text) => hostIncludes(text, headers))
+    .map(({ header }) => header).filter(isPyTorchHeader);
   const texts = contexts.map((text) => {
     const finder = new HostCodeFinder(text, text.name || name, known);
     finder.run();
-    if (finder.problems.length > 0) throw new CompileError(name, "Gridstride", finder.problems, "");
+    if (finder.problems.length > 0) {
+      const advice = pyTorchAdvice(pyTorchHeaders, finder.problems);
+      throw new CompileError(name, "Gridstride", finder.problems, "", advice);
+    }
     const removed = chosen === undefined ? [] : uses.unneeded(text, chosen);
     return {
       name: text.name,
@@ -91,8 +96,7 @@ export function readDeviceSource(source: string, options: SourceOptions): Device
     variables: variablesOf(context),
     uses,
     hostCode: texts.flatMap(({ hostCode }) => hostCode),
-    pyTorchHeaders: contexts.flatMap((text) => hostIncludes(text, headers))
-      .map(({ header }) => header).filter(isPyTorchHeader),
+    pyTorchHeaders,
     text: texts.at(-1)!.text,
     headers: new Map([
       ...headers,
@@ -161,14 +165,23 @@ export function explainHostCode(
     return { ...diagnostic, message };
   });
   const { source, compiler, log, remark } = error;
-  const [header] = pyTorchHeaders;
-  const needsPyTorch = header !== undefined &&
-    diagnostics.some(({ severity, text = "" }) => severity === "error" && PYTORCH_NAME.test(text));
-  const advice = `Headers of PyTorch such as ${header} are left out, as those of other host ` +
-    "libraries are: give kernels pointers and types of CUDA, or define PyTorch's names in a " +
-    `header of the option headers, { ${JSON.stringify(header)}: "…" }`;
-  const remarks = needsPyTorch ? [remark, advice].filter((text) => text !== "") : [remark];
+  const remarks = [remark, pyTorchAdvice(pyTorchHeaders, diagnostics)].filter((text) =>
+    text !== ""
+  );
   return new CompileError(source, compiler, diagnostics, log, remarks.join("\n"));
+}
+
+/** Advice about errors that names of PyTorch cause; empty without such errors. */
+function pyTorchAdvice(
+  [header]: readonly string[],
+  diagnostics: readonly Diagnostic[],
+): string {
+  const isCause = ({ severity, text = "", message }: Diagnostic) =>
+    severity === "error" && (PYTORCH_NAME.test(text) || PYTORCH_NAME.test(message));
+  if (header === undefined || !diagnostics.some(isCause)) return "";
+  return `Headers of PyTorch such as ${header} are left out, as those of other host libraries ` +
+    "are: give kernels pointers and types of CUDA, or define PyTorch's names in a header of the " +
+    `option headers, { ${JSON.stringify(header)}: "…" }`;
 }
 
 // ---- Host code -----------------------------------------------------------------------------------

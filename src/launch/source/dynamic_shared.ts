@@ -5,7 +5,7 @@
  * @module
  */
 
-import { NONE } from "../signature/tokens.ts";
+import { NONE, textOfTokens } from "../signature/tokens.ts";
 import { type Declaration, declaratorsOf, membersOf } from "./declarations.ts";
 import type { SourceContext } from "./source_context.ts";
 
@@ -95,7 +95,7 @@ function referencesOf(context: SourceContext, first: number, last: number): Map<
     .filter((word) => word !== "*" && !STORAGE.has(word)).join(" ");
   return new Map(declarators.map(({ before, name, extents }) => {
     const stars = before.filter(({ text }) => text === "*").map(({ text }) => text).join("");
-    const array = extents.map((extent) => `[${extent.map(({ text }) => text).join(" ")}]`).join("");
+    const array = extents.map((extent) => `[${textOfTokens(extent)}]`).join("");
     const text = `${type} ${stars}(&${name?.text ?? ""})${array} = ${MEMORY};`;
     return [name?.text ?? "", text];
   }));

@@ -103,6 +103,8 @@ export function hostNameAt(
   }
   if (before === "::") return undefined;
   if (HOST_WORDS.test(text)) return text;
+  const isUsed = before === "namespace" && tokens[at - 2]?.text === "using";
+  if (isUsed && HOST_NAMESPACES.test(text)) return text;
   if (next?.text === "::" && HOST_NAMESPACES.test(text)) {
     return `${text}::${tokens[at + 2]?.text ?? ""}`;
   }

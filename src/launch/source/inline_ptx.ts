@@ -20,7 +20,7 @@ import {
   TYPES,
   WORDS,
 } from "./ptx_instructions.ts";
-import { isSignificant, type Token, tokenize } from "../signature/tokens.ts";
+import { isSignificant, textOfTokens, type Token, tokenize } from "../signature/tokens.ts";
 
 const ASM = /^(?:asm|__asm|__asm__)$/;
 const QUALIFIER = /^(?:volatile|__volatile__|__volatile|inline|goto)$/;
@@ -316,7 +316,7 @@ function operandsIn(tokens: readonly Token[]): Operand[] {
     for (; at < tokens.length && !isEnd(tokens[at]!); at++) {
       depth += /^[([{]$/.test(tokens[at]!.text) ? 1 : /^[)\]}]$/.test(tokens[at]!.text) ? -1 : 0;
     }
-    const expression = tokens.slice(start, at).map(({ text }) => text).join(" ");
+    const expression = textOfTokens(tokens.slice(start, at));
     if (tokens[at]?.text === ",") at++;
     operands.push({ constraint, expression });
   }

@@ -5,7 +5,7 @@
  */
 
 import { C_TYPE_WORDS, ELABORATED_WORDS, RESTRICT_QUALIFIERS } from "../signature/c_types.ts";
-import { NONE, tokenize } from "../signature/tokens.ts";
+import { NONE, textOfTokens, tokenize } from "../signature/tokens.ts";
 import {
   annotationsOf,
   type Declaration,
@@ -160,7 +160,7 @@ function templateParameters(
       found.push([name, byDefault]);
       [name, byDefault, isDefault] = ["", "", false];
     } else if (isDefault) {
-      byDefault += ` ${tokens.slice(at, close + 1).map(({ text }) => text).join(" ")}`;
+      byDefault += ` ${textOfTokens(tokens.slice(at, close + 1))}`;
     } else if (text === ".") return [];
     else if (text === "=") isDefault = true;
     else if (kind === "word") name = text;

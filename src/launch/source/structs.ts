@@ -14,7 +14,7 @@ import {
   vectorTypeOf,
 } from "../signature/c_types.ts";
 import { type StructFields, StructType } from "../signature/struct_type.ts";
-import { NONE } from "../signature/tokens.ts";
+import { NONE, textOfTokens } from "../signature/tokens.ts";
 import {
   type Declaration,
   type Declarator,
@@ -22,7 +22,6 @@ import {
   declaredName,
   membersOf,
 } from "./declarations.ts";
-import type { ActiveToken } from "./preprocessor.ts";
 import { readSource, type SourceContext } from "./source_context.ts";
 
 /**
@@ -138,7 +137,7 @@ class StructReader {
     const isConstant = words.includes("constexpr") || words.includes("const");
     if (!isConstant || words.some((word) => /^(?:float|double|half|\*|\[)$/.test(word))) return;
     const end = tokens[initialiser]!.text === "{" ? last - 1 : last;
-    const value = this.#integer(context, textOf(tokens.slice(initialiser + 1, end)));
+    const value = this.#integer(context, textOfTokens(tokens.slice(initialiser + 1, end)));
     if (value !== undefined) this.#constants.set(words.at(-1)!, value);
   }
 
@@ -220,7 +219,7 @@ class StructReader {
       if (text === ":") throw new UndescribedError("it is derived from another");
       if (text !== "(") continue;
       const word = tokens[at - 1]!.text;
-      const inner = textOf(tokens.slice(at + 1, partners[at]!));
+      const inner = textOfTokens(tokens.slice(at + 1, partners[at]!));
       const aligned = word === "__attribute__"
         ? /^\( aligned \( (.*) \) \)$/s.exec(inner)?.[1]
         : /^(?:alignas|__align__)$/.test(word)
@@ -244,7 +243,7 @@ class StructReader {
     scope: readonly string[],
   ): StructFields[string] {
     const sizes = extents.map((extent) => {
-      const value = this.#integer(context, textOf(extent));
+      const value = this.#integer(context, textOfTokens(extent));
       if (value !== undefined && value >= 1n) return Number(value);
       throw new UndescribedError(`its member ${name} has an extent that is unknown`);
     });
@@ -278,10 +277,6 @@ class StructReader {
 function shorterNames(name: string): string[] {
   const parts = name.split("::");
   return parts.slice(1).map((_, index) => parts.slice(index + 1).join("::"));
-}
-
-function textOf(tokens: readonly ActiveToken[]): string {
-  return tokens.map(({ text }) => text).join(" ");
 }
 
 // ---- Members -------------------------------------------------------------------------------------

@@ -97,7 +97,9 @@ export function siteText(stack: unknown, frames: number): string {
   if (typeof stack !== "string") return UNKNOWN_SITE;
   const all = stack.split("\n")
     .map((line) => /^ +at (.*)$/.exec(line)?.[1])
-    .filter((frame) => frame !== undefined);
+    .filter((frame) => frame !== undefined)
+    // Built-in functions, such as Array.from(), have no place.
+    .filter((frame) => !frame.endsWith("(<anonymous>)"));
   // An allocation by the command line has frames of this package only.
   const kept = [SOURCES, MEMORY_SOURCES].map((own) => all.filter((frame) => !frame.includes(own)))
     .find((rest) => rest.length > 0) ?? all;

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { templates } from "../kit/expression/kernel_template.ts";
+import { type KernelTemplate, templates } from "../kit/expression/kernel_template.ts";
 import { cannot, refuseOption } from "../../ffi/arguments.ts";
 import { bytesPerElement } from "../../memory/dtype.ts";
 import type { Stream } from "../../stream/stream.ts";
@@ -40,23 +40,33 @@ const SPLIT = {
   threads: { blocks: 264, keys: 256 },
   // Reads are in flight in four blocks of each multiprocessor, and four others follow.
   few: { blocks: 1056, keys: 256 },
-  // Four blocks of each multiprocessor run at once, and read ahead all the time.
+  // Four blocks of each multiprocessor run at once, and read ahead all the time; on tensor cores two
+  // blocks.
   decode: { blocks: 528, keys: 256 },
+  decodeMma: { blocks: 264, keys: 256 },
 } as const;
-/**
- * The most rows that CUDA threads multiply as they read keys: of all, and of those that tensor cores
- * take. More of these cost more instructions than the read leaves time for.
- */
+/** The most rows that are multiplied as keys are read. */
 const DECODE_ROWS = 8;
-const DECODE_MMA_ROWS = 4;
+/** Where tensor cores cannot do that, more rows cost CUDA threads more than the read leaves time for. */
+const DECODE_THREADS_ROWS = 4;
 /**
  * Steps of keys and values that a thread has under way or uses, and chunks of keys in a step. Four
  * blocks share the 228 KiB of a multiprocessor of capability 9.0.
  */
 const DECODE_STAGES = 3;
 const DECODE_CHUNKS = 4;
+/**
+ * The shared memory of a block on tensor cores, of which each multiprocessor of capability 9.0 has two,
+ * and the stages that it should have.
+ */
+const DECODE_MMA_BYTES = 112 * 1024;
+const DECODE_MMA_STAGES = 3;
 /** The bytes of a read. */
 const CHUNK_BYTES = 16;
+/** Keys and values that blocks read at the same time: what the second-level cache of an H100 holds. */
+const SECTION_BYTES = 32 * 2 ** 20;
+/** A block beyond all keys, in 32 bits. */
+const MAX_BLOCK = 2 ** 31;
 /** A distance beyond all keys. */
 const FAR = 2 ** 40;
 
@@ -176,16 +186,41 @@ function isPlaced(tensor: Tensor): boolean {
   return places.every((place) => place * size % CHUNK_BYTES === 0);
 }
 
+/** Rows that an instruction of a tensor core multiplies, and the bytes of their elements. */
+const MMA_ROWS = 16;
+const MMA_BYTES = 2;
+
+/** The bytes of a row in shared memory, with a chunk without use. */
+const pitchOf = (width: number) => width * MMA_BYTES + CHUNK_BYTES;
+
 /** The rows of queries that share a head of keys. */
 const rowsOf = ({ q, k, queries }: AttentionPlan) => queries * q.shape[1]! / k.shape[1]!;
 
-/** Whether a call has few rows, which CUDA threads multiply as they read the keys. */
+/** Whether a call has few rows, which are multiplied as the keys are read. */
 function isDecode(call: AttentionPlan): boolean {
   const { q, k, v } = call;
   return storageOf(q).work.form === "threads" && rowsOf(call) <= DECODE_ROWS &&
     [k, v].every((it) =>
       isPlaced(it) && it.shape[3]! * bytesPerElement(it.dtype) % CHUNK_BYTES === 0
     );
+}
+
+/** The stages of few rows on tensor cores; 0 if they do not take them. */
+function decodeMmaStages(call: AttentionPlan): number {
+  const { q, k, v } = call;
+  const isTaken = isDecode(call) && [k, v].every((it) => it.shape[3]! % MMA_ROWS === 0);
+  if (!isTaken) return 0;
+  const { sharedMemoryPerBlock, sharedMemoryPerBlockOptIn } = q.context.info;
+  const room = Math.max(sharedMemoryPerBlock, sharedMemoryPerBlockOptIn);
+  const inHalf = Math.floor(Math.min(DECODE_MMA_BYTES, room) / decodeStageBytes(call));
+  if (inHalf >= DECODE_MMA_STAGES) return inHalf;
+  const inAll = Math.min(Math.floor(room / decodeStageBytes(call)), DECODE_MMA_STAGES);
+  return inAll >= 2 ? inAll : 0;
+}
+
+/** The bytes of a stage of all warps. */
+function decodeStageBytes({ k, v }: AttentionPlan): number {
+  return THREADS / WARP * MMA_ROWS * (pitchOf(k.shape[3]!) + pitchOf(v.shape[3]!));
 }
 
 /** The kernel of a call, and the reason for it. */
@@ -195,7 +230,9 @@ export function chooseAttention(
   const { action, q, variant } = call;
   const others = storageOf(q).work.form === "block" ? "loops" : "simt";
   const reasons = {
-    mma: `tensor cores multiply ${q.dtype}`,
+    mma: decodeMmaStages(call) > 0
+      ? "tensor cores multiply few rows of queries as they read the keys"
+      : `tensor cores multiply ${q.dtype}`,
     simt: isDecode(call)
       ? "CUDA threads multiply few rows of queries as they read the keys"
       : "CUDA threads multiply tiles in shared memory",
@@ -205,13 +242,13 @@ export function chooseAttention(
   };
   const against = againstMma(call);
   if (variant === undefined) {
-    if (isDecode(call) && (against !== undefined || rowsOf(call) <= DECODE_MMA_ROWS)) {
-      return { variant: "simt", reason: reasons.simt };
-    }
     const isImitated = against === undefined && q.context.library.kind === "host";
     const reason = isImitated
       ? "the host device imitates tensor cores, which takes longer"
       : against;
+    const isForThreads = isDecode(call) && (reason !== undefined ||
+      decodeMmaStages(call) === 0 && rowsOf(call) <= DECODE_THREADS_ROWS);
+    if (isForThreads) return { variant: "simt", reason: reasons.simt };
     if (reason === undefined) return { variant: "mma", reason: reasons.mma };
     return { variant: others, reason: `${reasons[others]}; not mma: ${reason}` };
   }
@@ -226,12 +263,29 @@ export function chooseAttention(
   throw new RangeError(`${cannot(action)} with options.variant ${wanted}: ${refused}`);
 }
 
-/** The kernel with its parameters, the rows of a tile, and the threads and memory of a block. */
-function kernelFor(call: AttentionPlan) {
+/** A kernel. */
+interface AttentionKernel {
+  readonly template: KernelTemplate;
+  /** The name of the function with its parameters. */
+  readonly name: string;
+  readonly tileRows: number;
+  /** Threads of a block, and its dynamic shared memory. */
+  readonly block: number;
+  readonly sharedMemory: number;
+  readonly definitions: string;
+  /** How keys are split; as in general if it does not say. */
+  readonly split?: typeof SPLIT[keyof typeof SPLIT];
+}
+
+/** The kernel of a call. */
+function kernelFor(call: AttentionPlan): AttentionKernel {
   const { v, source } = call;
   const rows = rowsOf(call);
   const { variant } = chooseAttention(call);
-  if (variant === "mma") return tensorCoreKernel(call, rows);
+  if (variant === "mma") {
+    const stages = decodeMmaStages(call);
+    return stages > 0 ? decodeMmaKernel(call, stages) : tensorCoreKernel(call, rows);
+  }
   if (variant === "simt" && isDecode(call)) return decodeKernel(call, rows);
   const tileRows = rows <= FEW_ROWS ? FEW_ROWS : TILE_ROWS;
   const [columns, block] = variant === "loops" ? [0, 1] : [columnsOf(v.shape[3]!), THREADS];
@@ -241,8 +295,22 @@ function kernelFor(call: AttentionPlan) {
     tileRows,
     block,
     sharedMemory: 0,
-    isDecode: false,
     definitions: "",
+  };
+}
+
+/** The kernel for few rows on tensor cores. */
+function decodeMmaKernel(call: AttentionPlan, stages: number): AttentionKernel {
+  const { q, k, v, source } = call;
+  const parameters = [k.shape[3], v.shape[3], stages].join(", ");
+  return {
+    template: templates.attentionDecodeMma,
+    name: `attention::attention_decode_mma<Multiply, attention::Keys::${source}, ${parameters}>`,
+    tileRows: DECODE_ROWS,
+    block: THREADS,
+    sharedMemory: stages * decodeStageBytes(call),
+    split: SPLIT.decodeMma,
+    definitions: multiplyText([q.dtype, q.dtype]),
   };
 }
 
@@ -250,7 +318,7 @@ function kernelFor(call: AttentionPlan) {
 const powerOfTwo = (value: number) => 2 ** Math.ceil(Math.log2(value));
 
 /** The kernel for few rows. */
-function decodeKernel({ k, v, source }: AttentionPlan, rows: number) {
+function decodeKernel({ k, v, source }: AttentionPlan, rows: number): AttentionKernel {
   const tileRows = powerOfTwo(Math.max(1, rows));
   const parameters = [tileRows, k.shape[3], v.shape[3], DECODE_STAGES, DECODE_CHUNKS].join(", ");
   return {
@@ -259,49 +327,72 @@ function decodeKernel({ k, v, source }: AttentionPlan, rows: number) {
     tileRows,
     block: THREADS,
     sharedMemory: DECODE_STAGES * 2 * DECODE_CHUNKS * CHUNK_BYTES * THREADS,
-    isDecode: true,
+    split: SPLIT.decode,
     definitions: "",
   };
 }
 
-/** Rows that an instruction of a tensor core multiplies. */
-const MMA_ROWS = 16;
 /** Tiles of 128 rows that leave no multiprocessor without two of them. */
 const WIDE_TILES = 264;
-/** The bytes of an element, and of the range of keys of a row. */
-const MMA_BYTES = 2;
+/** The bytes of the range of keys of a row. */
 const RANGE_BYTES = 8;
+/** The rows of visible blocks, and the tables of tiles. */
+const BLOCK_ROW_BYTES = 8;
+const TILE_TABLE_BYTES = 260;
+
+/** The warps of a block, and how many times 16 rows each has. */
+function warpsOf(
+  { q, k, batches, mask, blocks }: AttentionPlan,
+  rows: number,
+  widest: number,
+): readonly [warps: number, rowTiles: number] {
+  if (rows <= FEW_ROWS) return [1, 1];
+  // Twice as many rows of a warp read keys and values half as often, where registers last.
+  const wideTiles = batches * k.shape[1]! * Math.ceil(rows / (2 * TILE_ROWS));
+  if (wideTiles < WIDE_TILES || rows <= TILE_ROWS || widest > 128 || mask !== undefined) {
+    return [4, 1];
+  }
+  // The queries of a tile should see the same blocks.
+  const blockRows = blocks === undefined ? 0 : blocks.rows * q.shape[1]! / k.shape[1]!;
+  return [blockRows % (2 * TILE_ROWS) === 0 ? 4 : 2, 2];
+}
 
 /** The kernel for tensor cores. */
-function tensorCoreKernel(call: AttentionPlan, rows: number) {
-  const { q, k, v, source, batches, mask, blocks } = call;
+function tensorCoreKernel(call: AttentionPlan, rows: number): AttentionKernel {
+  const { q, v, source, blocks } = call;
   const [size, value] = [q.shape[3]!, v.shape[3]!].map((it) => Math.ceil(it / 16) * 16) as [
     number,
     number,
   ];
-  const warps = rows <= FEW_ROWS ? 1 : 4;
-  const wideTiles = batches * k.shape[1]! * Math.ceil(rows / (2 * TILE_ROWS));
-  // Twice as many rows of a warp read keys and values half as often, where registers last.
-  const isWide = wideTiles >= WIDE_TILES && rows > TILE_ROWS && Math.max(size, value) <= 128 &&
-    mask === undefined && blocks === undefined;
-  const rowTiles = isWide ? 2 : 1;
+  const [warps, rowTiles] = warpsOf(call, rows, Math.max(size, value));
   const keyTile = Math.max(size, value) <= 128 ? KEY_TILE : KEY_TILE / 2;
   const tileRows = warps * rowTiles * MMA_ROWS;
   // The tiles of queries, keys and values with a chunk without use in each row, and the ranges of
   // keys that rows and their block see.
-  const pitchOf = (width: number) => width * MMA_BYTES + 16;
   const sharedMemory = (tileRows + keyTile) * pitchOf(size) + keyTile * pitchOf(value) +
-    (tileRows + 1) * RANGE_BYTES;
-  const parameters = [warps, rowTiles, keyTile, size, value, sharedMemory].join(", ");
+    (tileRows + 1) * RANGE_BYTES +
+    (blocks === undefined ? 0 : tileRows * BLOCK_ROW_BYTES + TILE_TABLE_BYTES);
+  const parameters = [warps, rowTiles, keyTile, size, value, sharedMemory, blocks !== undefined]
+    .join(", ");
   return {
     template: templates.attentionMma,
     name: `attention::attention_mma<Multiply, attention::Keys::${source}, ${parameters}>`,
     tileRows,
     block: warps * WARP,
     sharedMemory,
-    isDecode: false,
     definitions: multiplyText([q.dtype, q.dtype]),
   };
+}
+
+/**
+ * Heads of keys whose tiles alternate. If tiles see different numbers of keys, the longest ones of many
+ * heads begin first, and the launch does not end with a long one. Their keys and values stay in the
+ * second-level cache.
+ */
+function sectionOf({ k, v, batches, keys, right }: AttentionPlan): number {
+  if (storageOf(k).work.form === "block" || right >= keys) return 1;
+  const bytes = keys * (k.shape[3]! + v.shape[3]!) * bytesPerElement(k.dtype);
+  return Math.max(1, Math.min(batches * k.shape[1]!, Math.floor(SECTION_BYTES / bytes)));
 }
 
 /** The tiles of queries, the parts of the keys, and the launch. */
@@ -312,15 +403,14 @@ export function planAttention(call: AttentionPlan) {
   const tiles = Math.ceil(rowsOf(call) / kernel.tileRows);
   const jobs = batches * heads * tiles;
   const { form } = storageOf(k).work;
-  const split = SPLIT[
-    kernel.isDecode ? "decode" : form === "threads" && rowsOf(call) <= FEW_ROWS ? "few" : form
-  ];
+  const split = kernel.split ??
+    SPLIT[form === "threads" && rowsOf(call) <= FEW_ROWS ? "few" : form];
   const wanted = source === "ragged" || jobs === 0
     ? 1
     : Math.min(Math.ceil(split.blocks / jobs), Math.floor(keys / split.keys));
   const partKeys = Math.max(1, Math.ceil(keys / Math.max(1, wanted) / KEY_TILE)) * KEY_TILE;
   const parts = Math.max(1, Math.ceil(keys / partKeys));
-  return { kernel, tiles, partKeys, parts, grid: jobs * parts };
+  return { kernel, tiles, section: sectionOf(call), partKeys, parts, grid: jobs * parts };
 }
 
 /** Runs attention on a stream; the tensors are checked. */
@@ -330,7 +420,7 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
   const heads = k.shape[1]!;
   const group = q.shape[1]! / heads;
   const valueSize = v.shape[3]!;
-  const { kernel, tiles, partKeys, parts, grid } = planAttention(call);
+  const { kernel, tiles, section, partKeys, parts, grid } = planAttention(call);
   const shape = [batches, q.shape[1]!, queries, valueSize];
   const partOut = parts === 1
     ? undefined
@@ -364,11 +454,13 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
       Math.ceil(queries / blocks.rows),
       Math.ceil(keys / blocks.columns),
     ]),
-    block_rows: blocks?.rows ?? 1,
-    block_columns: blocks?.columns ?? 1,
+    block_rows: Math.min(blocks?.rows ?? 1, MAX_BLOCK),
+    block_columns: Math.min(blocks?.columns ?? 1, MAX_BLOCK),
     left: Math.min(call.left, FAR),
     right: Math.min(call.right, FAR),
     tiles,
+    all_heads: batches * heads,
+    section,
     parts,
     part_keys: source === "ragged" ? Math.max(partKeys, keys) : partKeys,
     page: places?.page ?? 1,

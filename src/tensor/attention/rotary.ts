@@ -6,16 +6,16 @@
 
 import { templates } from "../kit/expression/kernel_template.ts";
 import { cannot, refuseOption, requireOptions } from "../../ffi/arguments.ts";
-import { streamFor } from "../../memory/buffer_copy.ts";
 import { cTypeOf } from "../../memory/dtype.ts";
 import { commonContext, requireDType, requireStored, type TensorOptions } from "../kit/checks.ts";
 import { dense } from "../elementwise_kernel.ts";
 import { newTensor } from "../kit/kernel_call.ts";
 import type { Indices } from "../indexing.ts";
 import { shapeText, sizeOf } from "../kit/layout.ts";
+import { operationStream } from "../kit/storage.ts";
 import { runTemplate } from "../kit/templates.ts";
 import { TensorScope } from "../scope.ts";
-import type { Tensor } from "../tensor.ts";
+import { storageOf, type Tensor } from "../tensor.ts";
 import type { AttentionDType } from "./attention.ts";
 
 /**
@@ -111,8 +111,9 @@ export function rotaryEmbedding<D extends AttentionDType>(
       }`,
     );
   }
-  const context = commonContext(action, places === undefined ? [whole] : [whole, places]);
-  const stream = streamFor(context, options.stream);
+  const operands = places === undefined ? [whole] : [whole, places];
+  const context = commonContext(action, operands);
+  const stream = operationStream(context, options.stream, operands.map(storageOf));
   using scope = new TensorScope();
   const result = newTensor(context, x.dtype, whole.shape, stream);
   if (result.size === 0) return scope.keep(result);

@@ -65,11 +65,17 @@ export function floatBytes(
 /** A value of a key: a text, a flag, an integer, a fraction, or an array of texts or integers. */
 export type KeyValue = string | boolean | number | readonly string[] | readonly number[];
 
-/** A tensor of a GGUF file. */
-export interface GivenTensor {
+/** A row of the table of tensors of a GGUF file. */
+export interface TensorRow {
   readonly name: string;
   readonly shape: readonly number[];
   readonly type: number;
+  /** The number of its bytes. */
+  readonly length: number;
+}
+
+/** A tensor of a GGUF file. */
+export interface GivenTensor extends Omit<TensorRow, "length"> {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
@@ -132,10 +138,10 @@ class Writer {
   }
 }
 
-/** A GGUF file. */
-export function ggufFile(
+/** All of a GGUF file before the tensors' bytes, which follow one another, each aligned. */
+export function ggufHeader(
   keys: Readonly<Record<string, KeyValue>>,
-  tensors: readonly GivenTensor[],
+  tensors: readonly TensorRow[],
   alignment = 32,
 ): Uint8Array<ArrayBuffer> {
   const writer = new Writer();
@@ -149,14 +155,27 @@ export function ggufFile(
     writer.value(value);
   }
   let offset = 0;
-  for (const { name, shape, type, bytes } of tensors) {
+  for (const { name, shape, type, length } of tensors) {
     writer.text(name);
     writer.uint32(shape.length);
     for (const extent of shape.toReversed()) writer.uint64(extent);
     writer.uint32(type);
     writer.uint64(offset);
-    offset += Math.ceil(bytes.length / alignment) * alignment;
+    offset += Math.ceil(length / alignment) * alignment;
   }
+  writer.align(alignment);
+  return writer.result();
+}
+
+/** A GGUF file. */
+export function ggufFile(
+  keys: Readonly<Record<string, KeyValue>>,
+  tensors: readonly GivenTensor[],
+  alignment = 32,
+): Uint8Array<ArrayBuffer> {
+  const writer = new Writer();
+  const rows = tensors.map(({ bytes, ...row }) => ({ ...row, length: bytes.length }));
+  writer.bytes(ggufHeader(keys, rows, alignment));
   for (const { bytes } of tensors) {
     writer.align(alignment);
     writer.bytes(bytes);

@@ -61,6 +61,11 @@ for (const [form, device] of forms) {
       for (let at = 0; at < logits.length; at++) {
         if (at % columns >= vocabulary) logits[at] = 100;
       }
+      // Equal best ones, and negative ones only.
+      for (let at = 0; at < columns; at++) {
+        logits[at] = Math.min(logits[at]!, 1.5);
+        logits[columns + at]! -= at % columns < vocabulary ? 20 : 0;
+      }
       using sampler = new Sampler(device.context, rows, columns, vocabulary);
       using x = fromTypedArray(logits, [rows, columns], { device });
       const limit = Math.min(columns, vocabulary);

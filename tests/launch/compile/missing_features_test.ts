@@ -72,6 +72,9 @@ Deno.test("explainMissingFeatures() reads clang++'s words, and leaves other erro
   assertEquals(explain("use of undeclared identifier 'x'", "unknown type name 'curandState'"), [
     "the host device has no generator but Philox (unknown type name 'curandState')",
   ]);
+  assertEquals(explain("use of undeclared identifier 'cudaBoundaryModeTrap'"), [
+    "the host device has no surfaces (use of undeclared identifier 'cudaBoundaryModeTrap')",
+  ]);
   const others = ["use of undeclared identifier 'clustered'", "invalid operands to 'texture'"];
   others.push("own/cuda/pipes.h: No such file or directory");
   assertEquals(explain(...others), others);

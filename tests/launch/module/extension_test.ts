@@ -86,6 +86,11 @@ Deno.test("compile() gives advice about kernels that use types of PyTorch", asyn
   const error = await assertRejects(() => device.compile(WITH_TENSORS), CompileError);
   assertStringIncludes(error.message, ADVICE);
   assertEquals(error.diagnostics[0]!.line, 2);
+  // This one is refused before a compiler sees it.
+  const held = "#define HELD(T) struct S { T x; __device__ float f() { return 0; } };\n";
+  const source = WITH_TENSORS.replace("__global__", `${held}HELD(at::Half)\n__global__`);
+  const refusal = await assertRejects(() => device.compile(source), CompileError, "cannot hold");
+  assertStringIncludes(refusal.message, ADVICE);
   const headers = { "torch/extension.h": "namespace at { typedef float Half; }\n" };
   using module = await device.compile(WITH_TENSORS, { headers });
   assertEquals(module.kernelNames, ["k"]);

@@ -58,6 +58,7 @@ const SOURCES: readonly (readonly [string, string])[] = [
   ],
   ["namespace fs = std::filesystem; namespace n { }", "namespace n { }"],
   // PyTorch.
+  ["using namespace at;\nusing namespace own;", "using namespace own;"],
   ["torch::Tensor add(torch::Tensor a) { k<<<1, 2>>>(); return a; }", ""],
   ["PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(add, &add); }", ""],
   [

@@ -13,6 +13,7 @@ Deno.test("rewriteDynamicShared() makes references of declarations in functions"
     ["extern __shared__ float s[];", `float (&s)[] = ${MEMORY}`],
     ["extern __shared__ __align__(16) unsigned char s[];", `unsigned char (&s)[] = ${MEMORY}`],
     ["extern __shared__ alignas(T) volatile T s[][N + 1];", `volatile T (&s)[][N + 1] = ${MEMORY}`],
+    ["extern __shared__ float s[][(N >> 1) + 1];", `float (&s)[][(N >> 1) + 1] = ${MEMORY}`],
     [
       "extern __shared__ P<int, 3> a[], *b[2];",
       `P < int , 3 > (&a)[] = ${MEMORY} P < int , 3 > *(&b)[2] = ${MEMORY}`,

@@ -206,6 +206,7 @@ const OTHERS: readonly (readonly [string, string, string, number])[] = [
   ],
   // The number of a warp is below its largest number in a multiprocessor, which is 64 at most.
   ["r", "mov.u32 %0, %warpid; shr.u32 %0, %0, 6; prefetch.global.L2 [%1];", '"l"(out)', 0],
+  ["r", "add.u32 %0, %1, %2;", '"r"(threadIdx.x + 65 >> 5), "r"((int)(1 != 2 || out == 0))', 3],
 ];
 
 Deno.test("inline PTX on wide integers, floats and warps gives the results of the PTX ISA", async () => {

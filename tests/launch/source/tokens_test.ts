@@ -2,7 +2,7 @@ import { assert, assertStrictEquals } from "@std/assert";
 import fc from "fast-check";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
 import { readDeviceSource } from "../../../src/launch/source/device_source.ts";
-import { tokenize } from "../../../src/launch/signature/tokens.ts";
+import { isSignificant, textOfTokens, tokenize } from "../../../src/launch/signature/tokens.ts";
 
 /** Pieces of C++ that can confuse a scanner. */
 const PIECES: readonly string[] = [
@@ -89,4 +89,10 @@ Deno.test("readDeviceSource() keeps every line and column of any source", () => 
   fc.assert(fc.property(sourceText, property), { numRuns: 1000 });
   fc.assert(fc.property(fc.string({ unit: "binary", maxLength: 200 }), property));
   assert(compared > 500, `only ${compared} sources were not refused`);
+});
+
+Deno.test("textOfTokens() keeps operators of several tokens together", () => {
+  const text = "x >> 1 != y || z++ && (a > b)";
+  const tokens = tokenize(text.replace(" != ", "\n!= /* not */ ")).filter(isSignificant);
+  assertStrictEquals(textOfTokens(tokens), text);
 });

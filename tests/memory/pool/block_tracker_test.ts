@@ -154,6 +154,10 @@ Deno.test("`AllocationSites` keeps equal stacks once", () => {
     siteText(`Error\n    at x (${pool}:1:2)\n    at y (${own}:3:4)`, 3),
     `y (${own}:3:4)`,
   );
+  // Built-in functions have no place.
+  const called =
+    `Error\n    at x (${pool}:1:2)\n    at Array.from (<anonymous>)\n    at y (a.ts:3:4)`;
+  assertEquals(siteText(called, 3), "y (a.ts:3:4)");
   const limit = Error.stackTraceLimit;
   capture();
   assertEquals(Error.stackTraceLimit, limit);

@@ -39,6 +39,7 @@
   FUNCTION(gs_memory_set)           \
   FUNCTION(gs_pinned_register)      \
   FUNCTION(gs_pinned_release)       \
+  FUNCTION(gs_pinned_read)          \
   FUNCTION(gs_virtual_granularity)  \
   FUNCTION(gs_virtual_reserve)      \
   FUNCTION(gs_virtual_release)      \

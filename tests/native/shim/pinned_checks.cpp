@@ -15,15 +15,15 @@ constexpr int32_t invalid_value = 1;
 const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
 const size_t slab_bytes = 16 * page;
 
-unsigned char* map_slab(void* at = nullptr) {
+unsigned char* map_slab(void* at = nullptr, size_t bytes = slab_bytes) {
   const int fixed = at == nullptr ? 0 : MAP_FIXED;
   return static_cast<unsigned char*>(
-      mmap(at, slab_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0));
+      mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0));
 }
 
-int32_t pin(void* slab) {
+int32_t pin(void* slab, size_t bytes = slab_bytes) {
   double handle = 0;
-  gs.gs_pinned_register(0, slab, static_cast<double>(slab_bytes), &handle);
+  gs.gs_pinned_register(0, slab, static_cast<double>(bytes), &handle);
   return static_cast<int32_t>(handle);
 }
 
@@ -114,6 +114,40 @@ void check_copying(int32_t stream) {
   munmap(slab, slab_bytes);
 }
 
+// Parts of a slab that several threads copy to memory of the program.
+void check_reading() {
+  const size_t large = (5 << 20) + 2 * page;
+  unsigned char* const slab = map_slab(nullptr, large);
+  const int32_t pinned = pin(slab, large);
+  for (size_t index = 0; index < large; index++) {
+    slab[index] = static_cast<unsigned char>(index * 2654435761u >> 24);
+  }
+  const auto read = [&](double offset, void* to, double bytes, int32_t threads) {
+    return gs.gs_pinned_read(pinned, offset, to, bytes, threads);
+  };
+  for (const size_t bytes : {size_t{1}, (size_t{2} << 20) - 1, size_t{2} << 20, large - 4}) {
+    bool right = true;
+    for (const int32_t threads : {1, 2, 3, GS_MAX_COPY_THREADS}) {
+      std::vector<unsigned char> received(bytes + 2, 0xA5);
+      right = right && read(3, received.data() + 1, static_cast<double>(bytes), threads) == 0 &&
+              std::memcmp(received.data() + 1, slab + 3, bytes) == 0 && received[0] == 0xA5 &&
+              received[bytes + 1] == 0xA5;
+    }
+    check(right, "threads copy these bytes of a slab and no others");
+  }
+
+  unsigned char byte = 0;
+  const double end = static_cast<double>(large);
+  check_status(read(end, &byte, 1, 1), invalid_value, "reading past the end of a slab");
+  check_status(read(end, nullptr, 0, 1), 0, "0 bytes at its end");
+  check_status(read(0, nullptr, 1, 1), GS_ERROR_ARGUMENT, "reading to nowhere");
+  check_status(read(0, &byte, 1, 0), GS_ERROR_ARGUMENT, "by no threads");
+  check_status(read(0, &byte, 1, GS_MAX_COPY_THREADS + 1), GS_ERROR_ARGUMENT, "by too many");
+  check_status(gs.gs_pinned_release(pinned), 0, "releasing a slab that was read");
+  check_status(read(0, &byte, 1, 1), GS_ERROR_HANDLE, "reading it after that");
+  munmap(slab, large);
+}
+
 // A slab is released while the device still has a copy into it to make, behind 1 GiB of other work.
 void check_release_waits(int32_t stream, bool by_rows) {
   unsigned char* const slab = map_slab();
@@ -180,6 +214,7 @@ void check_pinned() {
   const int32_t stream = make_stream(0);
   check_registering();
   check_copying(stream);
+  check_reading();
   check_release_waits(stream, false);
   check_release_waits(stream, true);
   check_lost_isolate(stream);

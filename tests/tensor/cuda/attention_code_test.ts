@@ -71,6 +71,56 @@ for (const [dtype, size] of [["bfloat16", 64], ["float16", 128]] as const) {
 }
 
 const SIZE = 128;
+for (const blockSize of [64, 128]) {
+  Deno.test({
+    name:
+      `attention() multiplies visible blocks of ${blockSize} as it does all keys${withoutMachineCode}`,
+    ignore,
+    async fn() {
+      const dtype = "bfloat16";
+      const code = await codeOf((device) => {
+        const x = zeros([1, HEADS, 128, 128], { device, dtype });
+        const mask = zeros([128 / blockSize, 128 / blockSize], { device, dtype: "bool" });
+        return attention(x, x, x, { blockMask: { mask, blockSize } }) as Tensor;
+      });
+      const loop = innerLoop(code, /^HMMA/);
+      assertEquals(countOf(loop, /^HMMA/), 256);
+      // Tiles of 64 rows have half as many threads, so each copies twice as much.
+      const most = blockSize === 64 ? 0.6 : 0.5;
+      assertLessOrEqual(countOf(loop, INTEGER) / countOf(loop, /^HMMA/), most);
+      // Two copies and the end of each, no look-up in the mask, and no comparison of keys.
+      assertEquals(countOf(loop, /^BAR/), 2);
+      assertEquals(countOf(loop, /^(?:STL|LDG\.|CALL)/), 0);
+      assertLessOrEqual(countOf(loop, /^ISETP/), 10);
+      // A tile has 64 or 128 rows, of which a warp has 32.
+      assertEquals(countOf(loop, /^LDGSTS.*\.128$/), 2 * KEYS * 128 / 8 / blockSize);
+      // Addresses of the next keys and values.
+      assertLessOrEqual(countOf(loop, /^LDL/), 4);
+    },
+  });
+}
+
+Deno.test({
+  name: `attention() of few rows on tensor cores copies keys ahead${withoutMachineCode}`,
+  ignore,
+  async fn() {
+    const code = await codeOf((device) => {
+      const dtype = "bfloat16";
+      const q = zeros([1, 32, 1, 128], { device, dtype });
+      const k = zeros([1, 8, 4096, 128], { device, dtype });
+      return attention(q, k, k) as Tensor;
+    });
+    const loop = innerLoop(code, /^LDGSTS/);
+    // 16 keys and values of 16 chunks, by 32 lanes.
+    assertEquals(countOf(loop, /^LDGSTS.*\.128/), 2 * 16 * 16 / 32);
+    // Keys and values, in the loop and in that of hidden keys.
+    assertEquals(countOf(loop, /^HMMA/), 2 * 2 * 2 * 128 / 16);
+    assertEquals(countOf(loop, /^LDSM/), 2 * 2 * 128 / 16);
+    assertEquals(countOf(loop, /^(?:BAR|LDG\.|LDL|STL)/), 0);
+    assertEquals(code.localMemory, 0);
+  },
+});
+
 Deno.test({
   name: `decodeAttention() copies keys ahead, and shares out scores${withoutMachineCode}`,
   ignore,
@@ -82,7 +132,7 @@ Deno.test({
       const keys = zeros([1, 1, 600, SIZE], { device, dtype });
       cache.append([sequence], keys, keys);
       const q = zeros([1, 4, 1, SIZE], { device, dtype });
-      return decodeAttention(q, cache, [sequence]) as Tensor;
+      return decodeAttention(q, cache, [sequence], { variant: "simt" }) as Tensor;
     });
     const loop = innerLoop(code, /^LDGSTS/);
     // Four keys and their values, which the next steps use.

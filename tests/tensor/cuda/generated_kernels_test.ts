@@ -33,6 +33,11 @@ const SPILLS: readonly { readonly call: RegExp; readonly most: number; readonly 
       reason: "addresses, of which the loop over keys reads four for 256 instructions of products",
     },
     {
+      call: /^attention_mma<Multiply, attention::Keys::dense, [24], 2, 64, 128, 128, \d+, true>/,
+      most: 64,
+      reason: "addresses, of which the loop over keys reads four for 256 instructions of products",
+    },
+    {
       call:
         /^matmul_mma_staged<Multiply, __nv_bfloat16, __nv_bfloat16, Layout::across, Layout::along, 4, false>/,
       most: 8,
@@ -56,7 +61,7 @@ const isNarrow = (dtype: DType) => /^b?float(?:16|8)/.test(dtype);
  */
 const dependsOnCapability = (text: KernelText) =>
   tensorCoreCall(text) !== undefined || text.template.name === "ternaryMatmul" ||
-  /attention_decode</.test(text.body) ||
+  /attention_decode/.test(text.body) ||
   [...text.dtypes].some(isNarrow);
 
 /** The kernels of all calls on a device of a capability, or of those that depend on it. */
@@ -104,7 +109,7 @@ function missingHeaders(text: KernelText): string[] {
 
 /** Instances with many registers. */
 const HUNGRY =
-  /^matmul_mma<.* 128, 128, \w+>|^matmul_mma_staged<|^attention_mma<Multiply, attention::Keys::dense, 4, \d, \d+, \d{2,}, \d{3}, |^ternary_mma<Multiply, 3, /;
+  /^matmul_mma<.* 128, 128, \w+>|^matmul_mma_staged<|^attention_mma<Multiply, attention::Keys::dense, [24], \d, \d+, \d{2,}, \d{3}, |^attention_decode_mma<.*, (?:128, 128|256, 256), |^ternary_mma<Multiply, 3, /;
 
 /** A kernel of each instance of the templates for tensor cores whose name matches. */
 function tensorCoreInstances(kernels: readonly KernelText[], pattern: RegExp): Set<KernelText> {

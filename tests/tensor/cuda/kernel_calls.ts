@@ -364,6 +364,14 @@ function* attentions(stage: Stage) {
     const [own, keys] = [[1, HEADS, 4, 64], [1, 1, 4096, 64]].map((it) => stage.zeros(dtype, it));
     yield t.attention(own!, keys!, keys!);
     yield Object.values(t.attention(own!, keys!, keys!, { logSumExp: true }));
+    if (dtype === "float32") continue;
+    yield t.attention(own!, keys!, keys!, { variant: "simt" });
+    // Enough tiles for 32 rows of a warp.
+    const many = stage.zeros(dtype, [1, 264, 128, 128]);
+    for (const blockSize of [64, 128]) {
+      const blocks = stage.zeros("bool", [128 / blockSize, 128 / blockSize]);
+      yield t.attention(many, many, many, { blockMask: { mask: blocks, blockSize } });
+    }
   }
 }
 

@@ -79,20 +79,29 @@ export function readInstructions(text: string): Pick<MachineCode, "instructions"
   return { instructions, loops: loops.sort((a, b) => a.length - b.length) };
 }
 
-/** Compiles a kernel for a compute capability and disassembles it. */
-export async function machineCode(text: KernelText, capability = "9.0"): Promise<MachineCode> {
-  const { image, resources } = await nvrtc!.compile(request(sourceOf(text, "threads"), {
-    name: `${text.name}.cu`,
+/** Compiles a tensor's kernel for a compute capability and disassembles it. */
+export function machineCode(text: KernelText, capability?: string): Promise<MachineCode> {
+  return machineCodeOf(sourceOf(text, "threads"), text.name, capability);
+}
+
+/** Compiles a source of one kernel for a compute capability and disassembles it. */
+export async function machineCodeOf(
+  source: string,
+  name: string,
+  capability = "9.0",
+): Promise<MachineCode> {
+  const { image, resources } = await nvrtc!.compile(request(source, {
+    name: `${name}.cu`,
     target: { kind: "cuda", capability },
     options: [...CUDA_OPTIONS, `--gpu-architecture=sm_${capability.replace(".", "")}`],
   }));
-  const own = resources!.get(text.name);
-  assert(own !== undefined, `${text.name} has no resources`);
+  const own = resources!.get(name);
+  assert(own !== undefined, `${name} has no resources`);
   const path = await Deno.makeTempFile({ suffix: ".cubin" });
   try {
     await Deno.writeFile(path, image);
     const disassembled = outputOf(disassembler!, ["-c", path]);
-    assert(disassembled !== undefined, `nvdisasm does not read ${text.name}`);
+    assert(disassembled !== undefined, `nvdisasm does not read ${name}`);
     const { registers, localMemory } = own;
     return { ...readInstructions(disassembled), registers, localMemory };
   } finally {

@@ -34,6 +34,8 @@ export interface RecordingOptions {
   readonly kind?: "cuda" | "host";
   /** The version of NVRTC that planners see. */
   readonly nvrtc?: readonly [major: number, minor: number];
+  /** Decides between large and small tiles. */
+  readonly multiprocessorCount?: number;
   /** The 64-bit integers that kernels seem to write, such as counts that an operation reads back. */
   readonly integer?: bigint;
 }
@@ -41,7 +43,7 @@ export interface RecordingOptions {
 /** A device of a compute capability. */
 export function recordingDevice(
   computeCapability: string,
-  { kind = "cuda", nvrtc = [13, 0], integer = 0n }: RecordingOptions = {},
+  { kind = "cuda", nvrtc = [13, 0], multiprocessorCount = 8, integer = 0n }: RecordingOptions = {},
 ): RecordingDevice {
   const { library, ordinal, info } = host.context;
   const own = Object.create(library, { kind: { value: kind } }) as typeof library;
@@ -52,8 +54,7 @@ export function recordingDevice(
     kind,
     computeCapability,
     clusterLaunch: Number(computeCapability) >= 9,
-    // Decides between large and small tiles.
-    multiprocessorCount: 8,
+    multiprocessorCount,
     // That of compute capability 9.0; without tensor cores it does not matter.
     sharedMemoryPerBlockOptIn: 227 * 1024,
   });

@@ -153,3 +153,15 @@ Deno.test(`Sums of columns load 8 rows before the first addition${withoutMachine
   assertEquals(countOf(code.instructions, LOAD), 8);
   assert(code.registers <= 64, `${code.registers} registers`);
 });
+
+Deno.test("softmax() of long rows takes no clusters of more blocks than multiprocessors", () => {
+  for (const [multiprocessorCount, blocks] of [[8, 8], [7, 1]] as const) {
+    const { device, kernels } = recordingDevice("9.0", { multiprocessorCount });
+    using _ = device;
+    using x = zeros([65, 2 ** 16], { device });
+    const before = kernels.length;
+    softmax(x);
+    const { body } = kernels[before]!.text;
+    assertEquals(/for_each_row<\d+, (\d+)>/.exec(body)?.[1], `${blocks}`);
+  }
+});

@@ -64,8 +64,8 @@ Deno.test({
     `Rows of a ternary product have no local memory and few integer instructions${withoutMachineCode}`,
   ignore: withoutMachineCode !== "",
   async fn() {
-    // A product of 16 rows for each weight is bound by memory; of 48 rows by tensor cores.
-    for (const [m, most, loads] of [[4, 1.1, 4], [16, 6.5, 8], [48, 2.5, 4]] as const) {
+    // A product of 16 rows for each weight is bound by memory.
+    for (const [m, most, loads] of [[4, 1.1, 4], [16, 6.5, 8]] as const) {
       const code = await codeOf(m, 1024, 512);
       const product = m === 4 ? DP4A : IMMA;
       const step = stepOf(code, product);
@@ -74,5 +74,33 @@ Deno.test({
       assertEquals([countOf(step, LOAD), countOf(step, /^LDG/)], [loads, loads], `${m} rows`);
       assertEquals([code.localMemory, code.registers <= 128], [0, true], `${m} rows`);
     }
+  },
+});
+
+Deno.test({
+  name: `Many rows of a ternary product read operands between products${withoutMachineCode}`,
+  ignore: withoutMachineCode !== "",
+  async fn() {
+    const code = await codeOf(64, 1280, 512);
+    const main = code.loops.find((loop) => countOf(loop, IMMA) > 0);
+    assert(main !== undefined, "no loop has products");
+    const products = countOf(main, IMMA);
+    // A warp multiplies 64 rows of q by 40 of weights, in two steps along k.
+    assertEquals([products, countOf(main, /^LDSM/), countOf(main, LOAD)], [40, 8, 0]);
+    // Two copies of q, two of codes, and a word of codes of each 8 rows of weights.
+    const words = main.filter(({ text }) => /^LDS R\d/.test(text)).length;
+    assertEquals([countOf(main, /^LDGSTS/), words, countOf(main, /^BAR/)], [4, 5, 1]);
+    assertEquals(countOf(main, /^BRA/), 1, "no branches but the loop's");
+    const integers = countOf(main, INTEGER) / products;
+    assert(integers < 1.8, `${integers} integer instructions for a product`);
+    const first = main.findIndex(({ opcode }) => IMMA.test(opcode));
+    const last = main.findLastIndex(({ opcode }) => IMMA.test(opcode));
+    // Half of the operands of the next step are read while this one is multiplied.
+    assert(countOf(main.slice(first, last), /^LDSM/) >= 4, "operands are read before products");
+    // Results are read from shared memory before the first is stored.
+    const results = code.loops.find((loop) => countOf(loop, /^STG/) > 0);
+    assert(results !== undefined, "no loop stores results");
+    assertEquals([countOf(results, /^STG/), countBefore(results, /^LDS/, /^STG/)], [4, 8]);
+    assertEquals([code.localMemory, code.registers <= 168], [0, true]);
   },
 });

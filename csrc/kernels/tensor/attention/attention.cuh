@@ -65,6 +65,8 @@ struct Attention {
   i64 left;  // the distances of visible keys
   i64 right;
   i64 tiles;
+  i64 all_heads;  // of keys, in all batches
+  i64 section;    // heads whose tiles alternate
   i64 parts;
   i64 part_keys;
   i64 page;
@@ -99,11 +101,16 @@ __device__ __forceinline__ AttentionJob attention_job(const Attention& a, int ti
   AttentionJob job{};
   job.part = rest % a.parts;
   rest /= a.parts;
-  // Late tiles see more keys if the mask is causal: they begin first.
-  const i64 tile = a.tiles - 1 - rest % a.tiles;
-  rest /= a.tiles;
-  job.head = rest % a.heads;
-  job.batch = rest / a.heads;
+  // Late tiles see more keys if the mask is causal: those of all heads of a section begin first, and
+  // short ones end the launch.
+  const i64 first_head = rest / (a.section * a.tiles) * a.section;
+  rest -= first_head * a.tiles;
+  const i64 rest_heads = a.all_heads - first_head;
+  const i64 section = a.section < rest_heads ? a.section : rest_heads;
+  const i64 tile = a.tiles - 1 - rest / section;
+  const i64 head = first_head + rest % section;
+  job.head = head % a.heads;
+  job.batch = head / a.heads;
   i64 queries = a.queries;
   job.keys = a.keys;
   job.places = places;

@@ -86,6 +86,40 @@ struct PartialRows {
   }
 };
 
+// The results of a warp in shared memory.
+template <int Rows, int Width>
+struct DecodedRows {
+  float row_max[Rows];
+  float row_sum[Rows];
+  float result[Rows][Width];
+};
+
+// Merges the results of the warps of a block, and stores them.
+template <bool HasMask, int Value, int Rows, int Width, typename Out>
+__device__ __forceinline__ void store_decoded(const Attention& a, const AttentionJob& job,
+                                              const DecodedRows<Rows, Width>* warps, Out* out,
+                                              float* sums) {
+  constexpr int count = GS_BLOCK_THREADS / 32;
+  for (int i = static_cast<int>(threadIdx.x); i < Rows * Width; i += GS_BLOCK_THREADS) {
+    const int r = i / Width;
+    const int c = i % Width;
+    if (r >= job.rows || c >= Value) continue;
+    float row_max = -INFINITY;
+    for (int w = 0; w < count; ++w) row_max = fmaxf(row_max, warps[w].row_max[r]);
+    const float base = row_max == -INFINITY ? 0.0f : row_max;
+    float row_sum = 0.0f;
+    float result = 0.0f;
+    for (int w = 0; w < count; ++w) {
+      const float factor = fast_power_of_2(exponent_of<HasMask>(warps[w].row_max[r], base));
+      row_sum = fmaf(warps[w].row_sum[r], factor, row_sum);
+      result = fmaf(warps[w].result[r][c], factor, result);
+    }
+    const AttentionRow row = row_of(a, job, r);
+    out_row(a, job, row, out)[c] = store<Out>(row_sum == 0.0f ? 0.0f : result / row_sum);
+    if (c == 0) store_sum<HasMask>(a, job, row, row_max, row_sum, sums);
+  }
+}
+
 // The lanes that share a row of chunks, a power of two.
 constexpr int lanes_for(int chunks) {
   int lanes = 1;
@@ -121,11 +155,7 @@ __device__ __forceinline__ void attention_decode(const Attention& a, const T* q,
   constexpr int lanes_of_row = lanes_of_score * (keys / own_keys);
   extern __shared__ uint4 ring[];
   // They take the place of the ring.
-  struct WarpRows {
-    float row_max[Rows];
-    float row_sum[Rows];
-    float result[Rows][width];
-  };
+  using WarpRows = DecodedRows<Rows, width>;
   static_assert(warps * sizeof(WarpRows) <= Stages * 2 * Copied * GS_BLOCK_THREADS * sizeof(uint4),
                 "results of warps fit");
   const AttentionJob job = attention_job<Source>(a, Rows, places, blockIdx.x);
@@ -383,26 +413,7 @@ __device__ __forceinline__ void attention_decode(const Attention& a, const T* q,
   }
   __syncthreads();
 
-  // Store.
-  for (int i = thread; i < Rows * width; i += GS_BLOCK_THREADS) {
-    const int r = i / width;
-    const int c = i % width;
-    if (r >= job.rows || c >= Value) continue;
-    float row_max = -INFINITY;
-    for (int w = 0; w < warps; ++w) row_max = fmaxf(row_max, rows_of_warp[w].row_max[r]);
-    const float base = row_max == -INFINITY ? 0.0f : row_max;
-    float row_sum = 0.0f;
-    float result = 0.0f;
-    for (int w = 0; w < warps; ++w) {
-      const WarpRows& part = rows_of_warp[w];
-      const float factor = fast_power_of_2(exponent_of<has_mask>(part.row_max[r], base));
-      row_sum = fmaf(part.row_sum[r], factor, row_sum);
-      result = fmaf(part.result[r][c], factor, result);
-    }
-    const AttentionRow row = row_of(a, job, r);
-    out_row(a, job, row, out)[c] = store<Out>(row_sum == 0.0f ? 0.0f : result / row_sum);
-    if (c == 0) store_sum<has_mask>(a, job, row, row_max, row_sum, sums);
-  }
+  store_decoded<has_mask, Value>(a, job, rows_of_warp, out, sums);
 }
 
 }  // namespace gridstride::tensor::attention

@@ -15,7 +15,7 @@
  * once by each tile of rows, mostly from the second-level cache.
  * Hidden keys: tiles that all rows see take a loop without comparisons. In others each thread
  * clears values that are NaN or infinite, of those that it copied, and rows compare their limits,
- * which lie in shared memory.
+ * which lie in shared memory. Blocks are looked up for 1,024 tiles at once.
  * Numerics: as in attention.cuh, but powers are rounded to the element type before they are
  * multiplied with the values, and the tensor core rounds its sums, or truncates them. Without a
  * mask, scores are scaled as their base is subtracted, in one rounding. The base of a row's powers
@@ -32,6 +32,23 @@
 namespace gridstride::tensor::attention {
 
 constexpr float max_exponent = 8.0f;
+
+// Makes 0 of elements of a chunk that are NaN or infinite, and returns whether there are any.
+// `infinity` has the bits of one.
+__device__ __forceinline__ bool clear_others(uint4& chunk, unsigned infinity) {
+  // Magnitudes of others reach the highest bit.
+  const unsigned distance = (0x8000u - infinity) * 0x10001u;
+  const auto others_of = [&](unsigned pair) { return (pair & 0x7fff7fffu) + distance; };
+  const uint4 pairs = chunk;
+  const unsigned others =
+      others_of(pairs.x) | others_of(pairs.y) | others_of(pairs.z) | others_of(pairs.w);
+  if ((others & 0x80008000u) == 0) return false;
+  const auto cleared = [&](unsigned pair) {
+    return pair & ~((others_of(pair) >> 15 & 0x10001u) * 0xffffu);
+  };
+  chunk = {cleared(pairs.x), cleared(pairs.y), cleared(pairs.z), cleared(pairs.w)};
+  return true;
+}
 
 // Rows of queries, keys or values in shared memory, each of `Width` elements of 16 bits and a chunk
 // of 16 bytes without use: an odd number of chunks, so 8 rows below each other meet no bank twice.
@@ -84,25 +101,12 @@ struct HeadTile {
         [&](int row, int offset) { copy_chunk(tile + offset, source_of(row)); });
   }
 
-  // Makes 0 of elements that are NaN or infinite, of those that this thread copied, and returns
-  // whether there are any. `infinity` has the bits of one.
+  // The same for all chunks that this thread copied.
   template <int Rows, int Threads>
   static __device__ __forceinline__ bool clear_others(unsigned char* tile, unsigned infinity) {
-    // Magnitudes of others reach the highest bit.
-    const unsigned distance = (0x8000u - infinity) * 0x10001u;
-    const auto others_of = [&](unsigned pair) { return (pair & 0x7fff7fffu) + distance; };
     bool result = false;
     for_chunks<Rows, Threads, 1>([&](int, int offset) {
-      uint4 chunk = *reinterpret_cast<const uint4*>(tile + offset);
-      const unsigned others =
-          others_of(chunk.x) | others_of(chunk.y) | others_of(chunk.z) | others_of(chunk.w);
-      if ((others & 0x80008000u) == 0) return;
-      result = true;
-      const auto cleared = [&](unsigned pair) {
-        return pair & ~((others_of(pair) >> 15 & 0x10001u) * 0xffffu);
-      };
-      *reinterpret_cast<uint4*>(tile + offset) = {cleared(chunk.x), cleared(chunk.y),
-                                                  cleared(chunk.z), cleared(chunk.w)};
+      result |= attention::clear_others(*reinterpret_cast<uint4*>(tile + offset), infinity);
     });
     return result;
   }
@@ -325,10 +329,18 @@ __device__ __forceinline__ void keep_value(V*& pointer) {
   asm volatile("" : "+l"(pointer));
 }
 
+// The tiles of keys that the rows of a block see, as bits. A tile has the same bit in each table.
+constexpr int table_words = 32;
+struct TileTable {
+  unsigned some[table_words];  // which some row sees
+  unsigned all[table_words];   // which all rows see
+  int limit;                   // the key behind them
+};
+
 // Size and Value are sizes of heads, rounded up to multiples of 16. SharedBytes are the dynamic
 // shared memory of a launch.
 template <typename Multiply, Keys Source, int Warps, int RowTiles, int KeyTile, int Size, int Value,
-          int SharedBytes, typename T, typename M, typename Out>
+          int SharedBytes, bool HasBlocks, typename T, typename M, typename Out>
 __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, const T* k,
                                               const T* v, const M* mask, const bool* blocks,
                                               const int* places, Out* out, float* sums) {
@@ -341,7 +353,9 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
   constexpr int k_begin = TileRows * TileK::pitch;
   constexpr int v_begin = k_begin + KeyTile * TileK::pitch;
   constexpr int ranges_begin = v_begin + KeyTile * TileV::pitch;
-  static_assert(ranges_begin + (TileRows + 1) * static_cast<int>(sizeof(KeyRange)) == SharedBytes,
+  constexpr int block_rows_begin = ranges_begin + (TileRows + 1) * sizeof(KeyRange);
+  constexpr int block_bytes = TileRows * sizeof(i64) + sizeof(TileTable);
+  static_assert(block_rows_begin + (HasBlocks ? block_bytes : 0) == SharedBytes,
                 "the launch has the shared memory of the tiles");
   extern __shared__ __align__(128) unsigned char memory[];
   const AttentionJob job = attention_job<Source>(a, TileRows, places, blockIdx.x);
@@ -356,6 +370,15 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
   const unsigned tile_v = tile_q + v_begin;
   auto* const ranges = reinterpret_cast<KeyRange*>(memory + ranges_begin);
   KeyRange* const whole_tiles = ranges + TileRows;
+  // The rows of visible blocks in their mask, and what was looked up there.
+  auto* const block_rows = reinterpret_cast<i64*>(memory + block_rows_begin);
+  auto* const table = reinterpret_cast<TileTable*>(block_rows + TileRows);
+
+  // The key behind the tiles in the table.
+  const auto limit = [&] {
+    if constexpr (HasBlocks) return table->limit;
+    else return end;
+  };
 
   // Copies of the next operands, from the chunk of this thread in the first row.
   constexpr int k_step = threads / TileK::row_threads;
@@ -401,7 +424,7 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
   const auto fill_keys = [&](int begin, auto is_whole) {
     if constexpr (is_whole.value) {
       fill_whole(TileK{}, tile_k, k_base, k_first, a.k[2], begin);
-    } else if (begin < end) {
+    } else if (begin < limit()) {
       TileK::template fill<KeyTile, threads>(
           tile_k, end - begin, size, source_of_rows(k_base, k_first, a.k[2], k_step, begin));
     }
@@ -417,9 +440,9 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
     commit_copies();
   };
 
-  // The rows of this thread, for blocks and masks.
+  // The rows of this thread, for masks.
   AttentionRow rows[RowTiles][2];
-  if (has_mask || blocks != nullptr) {
+  if (has_mask) {
 #pragma unroll
     for (int t = 0; t < RowTiles; ++t) {
 #pragma unroll
@@ -429,22 +452,86 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
       }
     }
   }
-  const auto is_visible = [&](int t, int r, int begin) {
-    return blocks == nullptr || is_block_visible(a, job, blocks, rows[t][r], begin);
+
+  // The tiles that rows of the block see. The heads of a group count as heads of the block, also if
+  // it has few rows.
+  constexpr int word_keys = 32 * KeyTile;
+  constexpr int table_keys = table_words * word_keys;
+  const auto block_column = [&](int key) {
+    return static_cast<unsigned>(key) / static_cast<unsigned>(a.block_columns) * a.blocks[3];
   };
-  // The next tile that a row of the block sees.
-  const auto visible_from = [&](int begin) {
-    if (blocks == nullptr) return begin;
-    const auto is_any = [&] {
-      bool result = false;
-#pragma unroll
-      for (int t = 0; t < RowTiles; ++t) {
-        result |= is_visible(t, 0, begin) || is_visible(t, 1, begin);
+  // A block that the compiler does not know: of the same one, it would keep the job in registers.
+  const auto job_again = [&] {
+    return attention_job<Source>(a, TileRows, places, __shfl_sync(whole_warp, blockIdx.x, 0));
+  };
+  const auto fill_table = [&](int begin) {
+    const AttentionJob job = job_again();
+    const i64 first_row = job.row / a.group / a.block_rows;
+    const i64 last_row = (job.row + job.rows - 1) / a.group / a.block_rows;
+    const i64 heads = a.blocks[1] == 0 ? 1 : a.group;
+    const int table_end = (begin / table_keys + 1) * table_keys;
+    const int limit = table_end < end ? table_end : end;
+    if (threadIdx.x == 0) table->limit = limit;
+    for (int word = begin / word_keys + static_cast<int>(threadIdx.x) / 32;
+         word * word_keys < limit; word += Warps) {
+      const int key = word * word_keys + lane * KeyTile;
+      bool is_some = false;
+      bool is_all = true;
+      if (key < limit) {
+        const bool* head = blocks + job.batch * a.blocks[0] + job.head * a.group * a.blocks[1] +
+                           block_column(key);
+        for (i64 h = 0; h < heads; ++h, head += a.blocks[1]) {
+          for (i64 row = first_row; row <= last_row; ++row) {
+            const bool is_visible = head[row * a.blocks[2]];
+            is_some |= is_visible;
+            is_all &= is_visible;
+          }
+        }
       }
-      return result;
-    };
-    while (begin < end && !__syncthreads_or(is_any())) begin += KeyTile;
+      const unsigned some = __ballot_sync(whole_warp, is_some);
+      const unsigned all = __ballot_sync(whole_warp, is_all);
+      if (lane == 0) {
+        table->some[word % table_words] = some;
+        table->all[word % table_words] = all;
+      }
+    }
+  };
+  // The first tile from one on that a row of the block sees, or a key from the limit on. Registers
+  // are scarce while tiles are multiplied, so it is looked up again.
+  const auto visible_from = [&](int begin) {
+    if constexpr (!HasBlocks) return begin;
+    while (begin < limit()) {
+      const unsigned some = table->some[begin / word_keys % table_words] >> begin / KeyTile % 32;
+      if (some != 0) return begin + (__ffs(some) - 1) * KeyTile;
+      begin = (begin / word_keys + 1) * word_keys;
+    }
     return begin;
+  };
+  // The same for a tile that is not in the table.
+  const auto look_up_from = [&](int begin) {
+    while (begin < end) {
+      __syncthreads();  // the last table is still read
+      fill_table(begin);
+      __syncthreads();
+      begin = visible_from(begin);
+      if (begin < limit()) break;
+    }
+    return begin;
+  };
+  // The rows of this thread that see a tile, as bits.
+  const auto visible_rows = [&](int begin) {
+    if constexpr (!HasBlocks) return ~0u;
+    unsigned result = 0;
+    const bool* const column = blocks + block_column(begin);
+#pragma unroll
+    for (int t = 0; t < RowTiles; ++t) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const bool is_visible = column[block_rows[warp_row + t * 16 + r * 8 + lane / 4]];
+        result |= static_cast<unsigned>(is_visible) << (2 * t + r);
+      }
+    }
+    return result;
   };
 
   // Queries, and the keys that rows see. What all rows of the block see is a range, too.
@@ -453,19 +540,24 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
     return q + job.batch * a.q[0] + own.head * a.q[1] + (job.query + own.query) * a.q[2] +
            TileK::column() * 8;
   });
-  int begin = visible_from(static_cast<int>(job.begin));
+  int begin = static_cast<int>(job.begin);
+  if constexpr (HasBlocks) begin = look_up_from(begin);
   fill_keys(begin, Constant<false>{});
   for (int r = static_cast<int>(threadIdx.x); r < TileRows; r += threads) {
     const AttentionRow own = row_of(a, job, r < job.rows ? r : job.rows - 1);
     ranges[r] = {clamp_key(own.query + job.offset - a.left, job.keys),
                  clamp_key(own.query + job.offset + a.right, end - 1)};
+    if constexpr (HasBlocks) {
+      block_rows[r] = job.batch * a.blocks[0] + own.head * a.blocks[1] +
+                      own.query / a.block_rows * a.blocks[2];
+    }
   }
   // Tiles from low to high are seen by all rows, and the next one is all there.
   if (threadIdx.x == 0) {
     const i64 last_query = (job.row + job.rows - 1) / a.group;
     const int common_high = clamp_key(job.row / a.group + job.offset + a.right, end - 1);
     const int behind = common_high + 1 < end - KeyTile ? common_high + 1 : end - KeyTile;
-    const bool is_simple = !has_mask && blocks == nullptr && size == Size && value_size == Value;
+    const bool is_simple = !has_mask && size == Size && value_size == Value;
     *whole_tiles = {clamp_key(last_query + job.offset - a.left, job.keys),
                     is_simple ? behind - KeyTile : -1};
   }
@@ -498,7 +590,8 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
     // Whether a row of the warp may see a key.
     const bool is_seen = is_whole.value ||
                          (ranges[warp_row].low < begin + KeyTile &&
-                          ranges[warp_row + warp_rows - 1].high >= begin);
+                          ranges[warp_row + warp_rows - 1].high >= begin &&
+                          (!HasBlocks || any_lane(visible_rows(begin) != 0)));
     if (is_seen) warp.multiply_keys(warp_q, tile_k);
     const int next = visible_from(begin + KeyTile);
     wait_for_copies();
@@ -514,12 +607,13 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
 
     // Mask: its elements, the window and the blocks.
     if constexpr (!is_whole.value) {
+      const unsigned own_rows = visible_rows(first);
 #pragma unroll
       for (int t = 0; t < RowTiles; ++t) {
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
           KeyRange range = ranges[warp_row + t * 16 + r * 8 + lane / 4];
-          if (!is_visible(t, r, first)) range.high = -1;
+          if (HasBlocks && (own_rows >> (2 * t + r) & 1) == 0) range.high = -1;
 #pragma unroll
           for (int j = 0; j < KeyTile / 8; ++j) {
 #pragma unroll
@@ -544,19 +638,29 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
     warp.template update_bases<has_mask>(scale);
     warp.template multiply_values<has_mask>(tile_v, scale);
   };
-  while (begin < end) {
-    if (whole_tiles->low <= begin && begin <= whole_tiles->high) {
-      do take_tile(Constant<true>{});
-      while (begin <= whole_tiles->high);
-    } else {
-      take_tile(Constant<false>{});
+  // Whether all rows see a tile up to the high one, and the next one is all there.
+  const auto is_open = [&] {
+    if (begin > whole_tiles->high) return false;
+    if constexpr (!HasBlocks) return true;
+    const unsigned all = table->all[begin / word_keys % table_words] >> begin / KeyTile % 32;
+    return (all & 1) != 0 && visible_from(begin + KeyTile) <= limit() - KeyTile;
+  };
+  for (;;) {
+    while (begin < limit()) {
+      if (whole_tiles->low <= begin && is_open()) {
+        do take_tile(Constant<true>{});
+        while (is_open());
+      } else {
+        take_tile(Constant<false>{});
+      }
     }
+    if (!HasBlocks || begin >= end) break;
+    begin = look_up_from(begin);
+    fill_keys(begin, Constant<false>{});
   }
 
-  // Store. The block is one that the compiler does not know: of the same one, it would keep the job
-  // in registers while the loop runs.
-  const unsigned block = __shfl_sync(whole_warp, blockIdx.x, 0);
-  const AttentionJob own = attention_job<Source>(a, TileRows, places, block);
+  // Store.
+  const AttentionJob own = job_again();
 #pragma unroll
   for (int t = 0; t < RowTiles; ++t) {
 #pragma unroll

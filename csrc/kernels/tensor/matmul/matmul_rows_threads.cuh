@@ -76,19 +76,20 @@ __device__ __forceinline__ RowBlock row_block(const Product& p, i64 tile, i64 do
           k + Depth < p.k ? Depth : static_cast<int>(p.k - k), part * p.m};
 }
 
-// Converts Chunk elements along k of a block's rows, from `start` on, and stores them at place(row,
-// k). Elements beyond the operand are zeros. AtOnce: loads of a thread before it stores the first.
-// ByRow: neighbouring threads have neighbours along k, otherwise the rows of one k, so that they
-// store in different banks.
+// Converts elements along k of a block's rows, from `start` on, and stores them at place(row, k): a
+// Chunk of them, or `length` of a single row. Elements beyond the operand are zeros. AtOnce: loads
+// of a thread before it stores the first. ByRow: neighbouring threads have neighbours along k,
+// otherwise the rows of one k, so that they store in different banks.
 template <int Rows, int Chunk, int AtOnce, bool ByRow, typename V, typename Left, typename Right,
           typename Place>
 __device__ __forceinline__ void stage_left(const Product<V, Left, Right>& p, const RowBlock& block,
-                                           int start, V* left, const Place& place) {
+                                           int start, int length, V* left, const Place& place) {
   const auto* const source = p.a + block.top * p.a_m + (block.k + start) * p.a_k;
   // The values of the last chunk have been used.
   __syncthreads();
 #pragma unroll AtOnce
-  for (int e = static_cast<int>(threadIdx.x); e < Rows * Chunk; e += row_threads) {
+  for (int e = static_cast<int>(threadIdx.x); e < (Rows > 1 ? Rows * Chunk : length);
+       e += row_threads) {
     const int r = ByRow ? e / Chunk : e % Rows;
     const int k = ByRow ? e % Chunk : e / Rows;
     const bool is_inside = block.top + r < p.m && start + k < block.depth;
@@ -133,7 +134,7 @@ __device__ __forceinline__ void matmul_rows_across(const Product<V, Left, Right>
     typename Left::Element element[InFlight] = {};
     if constexpr (is_staged) {
       stage_left<Rows, chunk, loads_beside<Rows>, false>(
-          p, block, start, left, [](int r, int k) { return k * Rows + r; });
+          p, block, start, chunk, left, [](int r, int k) { return k * Rows + r; });
     } else {
 #pragma unroll
       for (int u = 0; u < InFlight; ++u) {
@@ -203,7 +204,11 @@ __device__ __forceinline__ void matmul_rows_along(const Product<V, Left, Right>&
     const int at = (k / (32 * Width) * (Width / group) + k % Width / group) * 32 + k / Width % 32;
     return r * staged + at * group + k % group;
   };
-  if constexpr (is_whole) stage_left<Rows, Depth, loads_before, true>(p, block, 0, left, place);
+  if constexpr (is_whole) {
+    static_assert(Rows == 1, "whole parts of several rows are staged to the end");
+    const int used = (block.depth + chunk - 1) / chunk * chunk;
+    stage_left<Rows, Depth, loads_before, true>(p, block, 0, used, left, place);
+  }
   V sum[Rows] = {};
 #pragma unroll 1
   for (int start = 0; start < block.depth; start += chunk) {
@@ -215,7 +220,7 @@ __device__ __forceinline__ void matmul_rows_along(const Product<V, Left, Right>&
       right += 32 * Width * p.b_k;
     }
     if constexpr (!is_whole) {
-      stage_left<Rows, chunk, loads_beside<Rows>, true>(p, block, start, left, place);
+      stage_left<Rows, chunk, loads_beside<Rows>, true>(p, block, start, chunk, left, place);
     }
     // Otherwise the compiler would use registers of packets for elements in shared memory.
     __syncwarp();

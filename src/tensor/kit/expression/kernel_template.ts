@@ -66,6 +66,7 @@ export const templates = {
   random: ofTensors("random", "random"),
   attention: ofTensors("attention", "attention/attention", "attention/attention_tiles"),
   attentionMma: ofTensors("attentionMma", "attention/attention_mma"),
+  attentionDecodeMma: ofTensors("attentionDecodeMma", "attention/attention_decode_mma"),
   matmul: ofTensors("matmul", "matmul/matmul"),
   matmulInt8: ofTensors("matmulInt8", "matmul/matmul", "matmul/byte_panels"),
   matmulMma: ofTensors("matmulMma", "matmul/matmul_mma"),

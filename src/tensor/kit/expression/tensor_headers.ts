@@ -7,6 +7,9 @@
 import ATTENTION from "../../../../csrc/kernels/tensor/attention/attention.cuh" with {
   type: "text",
 };
+import ATTENTION_DECODE_MMA from "../../../../csrc/kernels/tensor/attention/attention_decode_mma.cuh" with {
+  type: "text",
+};
 import ATTENTION_DECODE_THREADS from "../../../../csrc/kernels/tensor/attention/attention_decode_threads.cuh" with {
   type: "text",
 };
@@ -71,6 +74,7 @@ import WARP from "../../../../csrc/kernels/tensor/warp.cuh" with { type: "text" 
 /** Paths below `csrc/`, and texts. */
 export const TENSOR_HEADERS: Readonly<Record<string, string>> = {
   "kernels/tensor/attention/attention.cuh": ATTENTION,
+  "kernels/tensor/attention/attention_decode_mma.cuh": ATTENTION_DECODE_MMA,
   "kernels/tensor/attention/attention_decode_threads.cuh": ATTENTION_DECODE_THREADS,
   "kernels/tensor/attention/attention_loops.cuh": ATTENTION_LOOPS,
   "kernels/tensor/attention/attention_mma.cuh": ATTENTION_MMA,

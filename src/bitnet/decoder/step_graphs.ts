@@ -4,9 +4,8 @@
  * @module
  */
 
-import type { Decoder } from "../decoder/decoder.ts";
-import type { DecodeStep } from "../decoder/step.ts";
-import type { Sampler } from "./sampling.ts";
+import type { Decoder } from "./decoder.ts";
+import type { DecodeStep, StepSampling } from "./step.ts";
 
 /** Longest sequences of graphs: attention to few keys takes fewer launches. */
 const FIRST_LONGEST = 256;
@@ -15,13 +14,13 @@ const LONGEST_FACTOR = 4;
 /** Graphs of steps with powers of two of sequences and few lengths, captured when they are first needed. */
 export class StepGraphs implements Disposable {
   readonly #decoder: Decoder;
-  readonly #sampler: Sampler;
+  readonly #sampling: StepSampling;
   readonly #maxSequences: number;
   readonly #steps = new Map<string, DecodeStep>();
 
-  constructor(decoder: Decoder, sampler: Sampler, maxSequences: number) {
+  constructor(decoder: Decoder, sampling: StepSampling, maxSequences: number) {
     this.#decoder = decoder;
-    this.#sampler = sampler;
+    this.#sampling = sampling;
     this.#maxSequences = maxSequences;
   }
 
@@ -35,7 +34,7 @@ export class StepGraphs implements Disposable {
     const key = `${rows} ${longest}`;
     const known = this.#steps.get(key);
     if (known !== undefined) return known;
-    const step = await this.#decoder.captureStep(rows, longest, this.#sampler);
+    const step = await this.#decoder.captureStep(rows, longest, this.#sampling);
     this.#steps.set(key, step);
     return step;
   }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Decoder } from "../decoder/decoder.ts";
+import type { Decoder } from "./decoder.ts";
 import { fromTypedArray, logSoftmax, take } from "../../tensor/mod.ts";
 import { TensorScope } from "../../tensor/scope.ts";
 
