@@ -49,7 +49,9 @@ async function withServer(
     server.fetch,
   );
   const url = `http://127.0.0.1:${http.addr.port}`;
-  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
+  const client = new OpenAI({
+    ...{ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0, timeout: 10_000 },
+  });
   try {
     await run({ client, server, url, log });
   } finally {
@@ -104,7 +106,8 @@ Deno.test("The package openai lists the model, and completes chats and texts", (
       text.choices.map(({ index, text, finish_reason }) => [index, text, finish_reason]),
       [0, 1, 2, 3].map((index) => [index, "hello world", "length"]),
     );
-    assertEquals(text.usage!.completion_tokens, 8);
+    // Prompts of two and four tokens count once for their two choices.
+    assertEquals([text.usage!.prompt_tokens, text.usage!.completion_tokens], [6, 8]);
     const last = log.at(-1)!;
     assertEquals([last.path, last.status, last.generatedTokens], ["/v1/completions", 200, 8]);
   }));
@@ -413,6 +416,11 @@ Deno.test("/metrics is Prometheus' text format and counts requests, times and th
       ["generated_tokens_total", 9],
     ] as const
   ) assertEquals(samples.get(`gridstride_${name}`), value, name);
+  const buckets = [...samples].filter(([name]) => name.includes("time_per_token_seconds_bucket"));
+  const counts = buckets.map(([, count]) => count);
+  assertEquals(counts, counts.toSorted((a, b) => a - b));
+  assertEquals(buckets.slice(-2).map(([name]) => name.match(/le="(.*)"/)![1]), ["600", "+Inf"]);
+  assertEquals(counts.slice(-2), [3, 3]);
 });
 
 Deno.test("/health says whether the model loads, runs, or stops, and requests get 503 meanwhile", async () => {
