@@ -19,7 +19,10 @@ import type { WeightSource } from "../files/model_source.ts";
 import { type Norm, quantizeRows } from "./activations.ts";
 import type { WeightTransfer } from "./transfer.ts";
 
-/** The floating element types of weights in files and of tables on the device. */
+/**
+ * The floating element types of weights in files and of tables on the device.
+ * @category Generation
+ */
 export type DecoderDType = "float32" | "float16" | "bfloat16";
 
 /** Rows of numbers: floating ones, or integers with a scale for each row. */

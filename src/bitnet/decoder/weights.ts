@@ -28,17 +28,7 @@ import { bytesOfRows, type DecoderDType, readTable, type Table } from "./table.t
 import { WeightTransfer } from "./transfer.ts";
 
 const ACTION = "load a decoder";
-<<<<<<< HEAD
-
-/**
- * The floating element types of weights in files and of the embedding on the device.
- * @category Generation
- */
-export type DecoderDType = "float32" | "float16" | "bfloat16";
-const DTYPES: readonly string[] = ["float32", "float16", "bfloat16"] satisfies DecoderDType[];
-=======
 const FLOATS: readonly string[] = ["float32", "float16", "bfloat16"] satisfies DecoderDType[];
->>>>>>> h-27
 
 /** Options of {@linkcode loadDecoderWeights}. */
 export interface DecoderWeightsOptions {
