@@ -2,7 +2,8 @@
  * histogram.cuh — counts[b] += the number of elements in bin b of bins equal bins of [low, high].
  *
  * Problem: a scatter of increments, limited by atomics to the same address rather than by bytes.
- * Mapping: 16-byte packets, two per thread and tile (packet_walk.cuh). Three ways to count:
+ * Mapping: 16-byte packets, four per thread and tile (packet_walk.cuh), or two of elements of one
+ * or two bytes, whose bins take more registers. Three ways to count:
  *   shared  A block has copies counters of each bin in shared memory, side by side, which the
  *           lanes of a warp take in turn, so that few of them meet a bank; increments of the same
  *           counter the hardware adds up within a warp. Nonzero sums go to memory once.
@@ -10,8 +11,8 @@
  *           elements seldom meet.
  *   bytes   Both kernels count 8-bit elements by their 256 values first, whatever bins is, and
  *           find the bin of a value once per block instead of once per element.
- * Launch: the shared kernel needs 4 * (bins + 1) * copies bytes of dynamic shared memory, because
- * elements outside are counted, too: increments without conditions need no branches. counts is added
+ * Launch: the shared kernel needs 4 * (bins + 1) * copies bytes of dynamic shared memory: elements
+ * outside are counted, too, because increments without conditions need no branches. counts is added
  * to, so the caller clears it. low < high, both finite and no further apart than the greatest
  * double; bins > 0.
  * Bytes: sizeof(T) * n read. Operations: per element (or value) six in float, or three in double,
@@ -32,9 +33,9 @@
 
 namespace gridstride::tensor::histogram {
 
-// The counters of a thread in shared memory: one of each bin, and one for elements outside. Compilers
-// compute the address of an array there anew for each access, with its place in the cluster's
-// window; this one is computed once.
+// The counters of a thread in shared memory: one of each bin, and one for elements outside.
+// Compilers compute the address of an array there anew for each access, with its place in the
+// cluster's window; this one is computed once.
 class SharedCounters {
  public:
   __device__ __forceinline__ SharedCounters(unsigned int* counters, unsigned int bins,
@@ -162,7 +163,7 @@ __device__ __forceinline__ void count_elements(const T* __restrict__ x, unsigned
       increment(bins[i]);
     }
   };
-  for_each_position<2>(n, visit, x);
+  for_each_position<sizeof(T) >= 4 ? 4 : 2>(n, visit, x);
 }
 
 template <typename T>

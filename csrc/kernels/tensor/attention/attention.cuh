@@ -101,8 +101,8 @@ __device__ __forceinline__ AttentionJob attention_job(const Attention& a, int ti
   AttentionJob job{};
   job.part = rest % a.parts;
   rest /= a.parts;
-  // Late tiles see more keys if the mask is causal: those of all heads of a section begin first, and
-  // short ones end the launch.
+  // Late tiles see more keys if the mask is causal: those of all heads of a section begin first,
+  // and short ones end the launch.
   const i64 first_head = rest / (a.section * a.tiles) * a.section;
   rest -= first_head * a.tiles;
   const i64 rest_heads = a.all_heads - first_head;

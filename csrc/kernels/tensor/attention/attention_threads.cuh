@@ -177,8 +177,8 @@ __device__ __forceinline__ void attention(const Attention& a, const T* q, const 
 }
 
 // Merges the results of parts of the keys, each [rows, columns], by their sums. A block has 32
-// columns of a row, and each of its warps some parts. All loads are in flight at once, because there
-// is little else to do.
+// columns of a row, and each of its warps some parts. Many loads are in flight at once, because
+// there is little else to do.
 template <typename Out>
 __device__ __forceinline__ void merge_attention(i64, i64, i64 parts, i64 rows, i64 columns,
                                                 const float* part_out, const float* part_sums,
