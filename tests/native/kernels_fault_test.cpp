@@ -11,9 +11,9 @@
 namespace kernels_test {
 namespace {
 
-// Runs work in a child and gives its status: what the device said, and said again. This process calls
-// nothing of the runtime before: CUDA does not work in the children of a process that has begun to use
-// it, and even the name of an error is such a use.
+// Runs work in a child and gives its status: what the device said, and said again. This process
+// calls nothing of the runtime before: CUDA does not work in the children of a process that has
+// begun to use it, and even the name of an error is such a use.
 int status_in_child(const std::function<void()>& work) {
   std::fflush(stdout);
   const pid_t child = fork();
