@@ -20,7 +20,8 @@ export interface PlantedFault {
   readonly opcodes: readonly RegExp[];
 }
 
-const THREADS = 256;
+/** Two warps: a hazard of each thread is printed. */
+const THREADS = 64;
 const DYNAMIC_BYTES = 65_536;
 
 /** Races are between warps, on values that the compiler does not know. */

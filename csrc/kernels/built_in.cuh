@@ -26,6 +26,14 @@
 #define GS_FORM_SUFFIX ""
 #endif
 
+// GS_UNROLL unrolls the following loop of a constant number of steps completely. g++ requires a
+// number.
+#if defined(__CUDACC__) || defined(__clang__)
+#define GS_UNROLL _Pragma("unroll")
+#else
+#define GS_UNROLL _Pragma("GCC unroll 64")
+#endif
+
 // GS_DYNAMIC_SHARED(type, name); declares `type* name`, the block's dynamic shared memory. All
 // kernels of a source file share it, so nvcc must see one declaration of one type for all of
 // them.

@@ -2,14 +2,17 @@
  * histogram.cuh — counts[b] += the number of elements in bin b of bins equal bins of [low, high].
  *
  * Problem: a scatter of increments, limited by atomics to the same address rather than by bytes.
- * Mapping: 16-byte packets, two per thread and tile (packet_walk.cuh). Three ways to count:
- *   shared  The warps of a block count in copies sets of bins counters in shared memory, its
- *           increments the hardware adds up within a warp; nonzero sums go to memory once.
+ * Mapping: 16-byte packets, four per thread and tile (packet_walk.cuh), or two of elements of one
+ * or two bytes, whose bins take more registers. Three ways to count:
+ *   shared  A block has copies counters of each bin in shared memory, side by side, which the
+ *           lanes of a warp take in turn, so that few of them meet a bank; increments of the same
+ *           counter the hardware adds up within a warp. Nonzero sums go to memory once.
  *   global  Increments go to memory: for more bins than shared memory has room for, where two
  *           elements seldom meet.
  *   bytes   Both kernels count 8-bit elements by their 256 values first, whatever bins is, and
  *           find the bin of a value once per block instead of once per element.
- * Launch: the shared kernel needs 4 * bins * copies bytes of dynamic shared memory. counts is added
+ * Launch: the shared kernel needs 4 * (bins + 1) * copies bytes of dynamic shared memory: elements
+ * outside are counted, too, because increments without conditions need no branches. counts is added
  * to, so the caller clears it. low < high, both finite and no further apart than the greatest
  * double; bins > 0.
  * Bytes: sizeof(T) * n read. Operations: per element (or value) six in float, or three in double,
@@ -30,33 +33,44 @@
 
 namespace gridstride::tensor::histogram {
 
-// Counters in shared memory. Compilers compute the address of an array there anew for each access,
-// with its place in the cluster's window; this one is computed once.
+// The counters of a thread in shared memory: one of each bin, and one for elements outside.
+// Compilers compute the address of an array there anew for each access, with its place in the
+// cluster's window; this one is computed once.
 class SharedCounters {
  public:
-  __device__ __forceinline__ explicit SharedCounters(unsigned int* counters)
+  __device__ __forceinline__ SharedCounters(unsigned int* counters, unsigned int bins,
+                                            unsigned int copies)
+      : bins_(bins),
 #if defined(__CUDASIM__)
-      : counters_(counters) {
+        counters_(counters + threadIdx.x % copies),
+        copies_(copies) {
   }
 #else
-      : address_(static_cast<unsigned int>(__cvta_generic_to_shared(counters))) {
+        address_(static_cast<unsigned int>(
+            __cvta_generic_to_shared(counters + threadIdx.x % copies))),
+        bin_bytes_(copies * sizeof(unsigned int)) {
     asm volatile("" : "+r"(address_));
   }
 #endif
 
-  __device__ __forceinline__ void increment(unsigned int index) const {
+  // Counts an element of a bin; one outside has any greater number.
+  __device__ __forceinline__ void increment(unsigned int bin) const {
+    const unsigned int own = bin < bins_ ? bin : bins_;
 #if defined(__CUDASIM__)
-    atomicAdd(&counters_[index], 1u);
+    atomicAdd(&counters_[own * copies_], 1u);
 #else
-    asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address_ + 4 * index) : "memory");
+    asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address_ + own * bin_bytes_) : "memory");
 #endif
   }
 
  private:
+  unsigned int bins_;
 #if defined(__CUDASIM__)
   unsigned int* counters_;
+  unsigned int copies_;
 #else
   unsigned int address_;
+  unsigned int bin_bytes_;
 #endif
 };
 
@@ -121,7 +135,7 @@ __device__ __forceinline__ void clear(unsigned int* counters, unsigned int count
 template <typename T>
 constexpr bool is_exact_in_float = sizeof(T) <= 2 || std::is_same<T, float>::value;
 
-// Calls increment(bin) for the grid's elements.
+// Calls increment(bin) for the grid's elements, also for those outside.
 template <typename T, typename Increment>
 __device__ __forceinline__ void count_elements(const T* __restrict__ x, unsigned long long n,
                                                const Binning& binning, Increment increment) {
@@ -131,12 +145,12 @@ __device__ __forceinline__ void count_elements(const T* __restrict__ x, unsigned
     const auto elements = load(x, position);
     unsigned int bins[count] = {};
     bool certain = is_exact_in_float<T>;
-#pragma unroll
+    GS_UNROLL
     for (int i = 0; i < count && is_exact_in_float<T>; ++i) {
       certain &= estimate.find(static_cast<float>(load(elements[i])), bins[i]);
     }
     if (!certain) {
-#pragma unroll
+      GS_UNROLL
       for (int i = 0; i < count; ++i) {
         const auto value = load(elements[i]);
         if (!is_exact_in_float<T> || !estimate.find(static_cast<float>(value), bins[i])) {
@@ -144,12 +158,12 @@ __device__ __forceinline__ void count_elements(const T* __restrict__ x, unsigned
         }
       }
     }
-#pragma unroll
+    GS_UNROLL
     for (int i = 0; i < count; ++i) {
-      if (bins[i] < binning.bins) increment(bins[i]);
+      increment(bins[i]);
     }
   };
-  for_each_position<2>(n, visit, x);
+  for_each_position<sizeof(T) >= 4 ? 4 : 2>(n, visit, x);
 }
 
 template <typename T>
@@ -162,7 +176,7 @@ __device__ __forceinline__ void count_bytes(const T* __restrict__ x, unsigned lo
 
   const auto visit = [&](auto position) {
     const auto elements = load(x, position);
-#pragma unroll
+    GS_UNROLL
     for (int i = 0; i < decltype(position)::count; ++i) {
       atomicAdd(&pattern_counts[static_cast<unsigned char>(elements[i])], 1u);
     }
@@ -188,14 +202,15 @@ __global__ void __launch_bounds__(max_block_threads, 1)
     count_bytes(x, n, binning, counts);
   } else {
     GS_DYNAMIC_SHARED(unsigned int, counters);
-    clear(counters, bins * copies);
+    clear(counters, (bins + 1) * copies);
     __syncthreads();
-    const SharedCounters own(counters + threadIdx.x / 32 % copies * bins);
+    const SharedCounters own(counters, bins, copies);
     count_elements(x, n, binning, [&](unsigned int bin) { own.increment(bin); });
     __syncthreads();
     for (unsigned int bin = threadIdx.x; bin < bins; bin += blockDim.x) {
       unsigned int sum = 0;
-      for (unsigned int i = 0; i < copies; ++i) sum += counters[i * bins + bin];
+      // Lanes begin with counters in different banks.
+      for (unsigned int i = 0; i < copies; ++i) sum += counters[bin * copies + (bin + i) % copies];
       if (sum > 0) atomicAdd(&counts[bin], sum);
     }
   }
@@ -209,7 +224,9 @@ __global__ void __launch_bounds__(max_block_threads)
   if constexpr (sizeof(T) == 1) {
     count_bytes(x, n, binning, counts);
   } else {
-    count_elements(x, n, binning, [&](unsigned int bin) { atomicAdd(&counts[bin], 1u); });
+    count_elements(x, n, binning, [&](unsigned int bin) {
+      if (bin < bins) atomicAdd(&counts[bin], 1u);
+    });
   }
 }
 

@@ -12,7 +12,7 @@
  *   thread  Batch means are collected relative to the first of them, in double, without a
  *           division. As the shift is itself a batch mean, M2 contains its distance from the
  *           mean, which bounds the cancellation (below).
- *   block   Two plain sums, in double, by the tree of reduce.cuh: of the distances from the mean of
+ *   block   Two plain sums, in double (merge_threads): of the distances from the mean of
  *           thread 0, which gives the mean of the block, and of the squares about that mean. The
  *           second launch does the same with the blocks. A merge of two parts at a time would
  *           divide at each step.
@@ -20,8 +20,9 @@
  * batch of 64 bytes.
  * Numerics: u = 2^-24 and D = 4 for float32, u = 2^-24 and D = 5 for float16 and bfloat16,
  * u = 2^-53 and D = 3 for float64, int64 and uint64 and 4 for int32 and uint32, u = 0 for narrower
- * integers; b = ceil(n / (batch * block * grid)) + 6 batches per thread, a = 10 additions per value
- * of a block, c = ceil(grid / block) + 10 in the second launch. To first order
+ * integers; b = ceil(n / (batch * block * grid)) + 9 batches per thread, a = 6 + block / 32
+ * additions per value of a block, c = ceil(grid / block) + 6 + block / 32 in the second launch. To
+ * first order
  *     |M2 error|   <= (3 D + 5) u (M2 + n (D u max|x|)^2) + (b^2 + a + c + 12) 2^-53 M2
  *                     + 2 e sqrt(n M2) + n (e + f)^2
  *     |mean error| <= (D + 2) u sqrt(M2 / n) + (b + 2 a + 2 c + 20) 2^-53 max|x|
@@ -53,7 +54,7 @@ namespace gridstride::tensor::moments {
 template <int Half, int Count, typename V, typename Merge>
 __device__ __forceinline__ void fold_halves(V (&values)[Count], Merge merge) {
   if constexpr (Half > 0) {
-#pragma unroll
+    GS_UNROLL
     for (int i = 0; i < Half; ++i) {
       values[i] = merge(values[i], values[i + Half]);
     }
@@ -133,7 +134,7 @@ __device__ __forceinline__ Moments exact_batch_moments(const Elements<T, N, Pack
   using Square = std::conditional_t<sizeof(T) == 1, int, long long>;
   int sum = 0;
   Square squares = 0;
-#pragma unroll
+  GS_UNROLL
   for (int i = 0; i < count; ++i) {
     const int value = elements[i];
     sum += value;
@@ -178,13 +179,13 @@ __device__ __forceinline__ Moments shifted_batch_moments(const T* x,
   const auto elements = load(x, position);
   A deviations[count];
   A terms[count];
-#pragma unroll
+  GS_UNROLL
   for (int i = 0; i < count; ++i) {
     deviations[i] = static_cast<A>(load(elements[i]));
     terms[i] = deviations[i] * reciprocal;
   }
   const A shift = tree_reduce(terms, plus);
-#pragma unroll
+  GS_UNROLL
   for (int i = 0; i < count; ++i) {
     deviations[i] -= shift;
     terms[i] = deviations[i] * deviations[i];
@@ -192,7 +193,7 @@ __device__ __forceinline__ Moments shifted_batch_moments(const T* x,
   const A squares = tree_reduce(terms, plus);
   if (!reduce::are_squares_exact<A>(squares, 1)) {
     bool is_constant = true;
-#pragma unroll
+    GS_UNROLL
     for (int i = 0; i < count; ++i) is_constant &= deviations[i] == 0;
     if (!is_constant) return wide_batch_moments(x, position);
   }

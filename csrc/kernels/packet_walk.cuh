@@ -7,10 +7,11 @@
  * packet p of thread t is at p * blockDim.x + t. So each access of a warp covers 512 consecutive
  * bytes, and a thread has Packets accesses of each array in flight. Tiles are dealt out
  * grid-stride. The last, incomplete tile belongs to one block, packet by packet.
- * Alignment: the elements before the first 16-byte boundary and those after the last whole packet
- * (fewer than 32 altogether) are visited one by one. Where several arrays do not share their
- * offset from a boundary, no packet is aligned in all of them: then the same walk is made with
- * single elements, four at once. Addresses must be multiples of the element size.
+ * Alignment: the elements before the first 128-byte boundary, where a line of the cache begins, and
+ * those after the last whole packet (fewer than 144 bytes altogether) are visited one by one. Where
+ * several arrays do not share their offset from a packet, no packet is aligned in all of them: then
+ * the same walk is made with single elements, four at once. Addresses must be multiples of the
+ * element size.
  *
  * Blocks are one-dimensional, as are grids: only the x dimension is looked at.
  */
@@ -52,7 +53,7 @@ template <typename T, int N, int Packets>
 __device__ __forceinline__ Elements<T, N, Packets> load(const T* array,
                                                         Position<N, Packets> position) {
   Elements<T, N, Packets> elements;
-#pragma unroll
+  GS_UNROLL
   for (int p = 0; p < Packets; ++p) {
     elements.packet[p].read(array + position.first + p * position.step);
   }
@@ -89,17 +90,18 @@ __device__ __forceinline__ unsigned int boundary_offset(const void* array) {
 template <int Packets, typename Visit, typename T, typename... Array>
 __device__ __forceinline__ void for_each_position(u64 n, Visit visit, const T* array,
                                                   const Array*... others) {
+  constexpr unsigned int line = 128;
   constexpr unsigned int bytes = 16;
   constexpr int size = bytes / sizeof(T);
-  const unsigned int offset = boundary_offset<bytes>(array);
-  const bool aligned_alike = ((boundary_offset<bytes>(others) == offset) && ... && true);
+  const bool aligned_alike =
+      ((boundary_offset<bytes>(others) == boundary_offset<bytes>(array)) && ... && true);
   if (!aligned_alike) {
     // More would take registers that the threads of aligned arrays need.
     constexpr int singles = 4;
     visit_packets<1, singles>(0, n, visit);
     return;
   }
-  const u64 before = (bytes - offset) % bytes / sizeof(T);
+  const u64 before = (line - boundary_offset<line>(array)) % line / sizeof(T);
   const u64 head = before < n ? before : n;
   const u64 packets = (n - head) / size;
   visit_packets<size, Packets>(head, packets, visit);

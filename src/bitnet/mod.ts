@@ -1,5 +1,5 @@
 /**
- * BitNet models: their files, their tokenizers, and the text that they make.
+ * BitNet models: their files, their tokenizers, the text that they make, and a server.
  *
  * @module
  */
@@ -33,6 +33,8 @@ export {
   openModel,
   type TextScore,
 } from "./model.ts";
+export type { ServedModel } from "./server/completion_request.ts";
+export { ModelServer, type ModelServerOptions, type ServedRequest } from "./server/model_server.ts";
 export { type ChatMessage, DEFAULT_CHAT_TEMPLATE } from "./tokenizer/chat_template.ts";
 export { ggufTokenizer } from "./tokenizer/gguf_tokenizer.ts";
 export { type MatchedText, StopMatcher } from "./tokenizer/stop_matcher.ts";
@@ -45,3 +47,4 @@ export {
   type TokenizerSource,
 } from "./tokenizer/tokenizer.ts";
 export type { DecoderDType } from "./decoder/table.ts";
+export { fits, memoryOf, type MemoryOptions, type ModelFit, type ModelMemory } from "./memory.ts";

@@ -19,6 +19,7 @@ import type { DecoderDType } from "./decoder/table.ts";
 import { type DecoderWeights, loadDecoderWeights } from "./decoder/weights.ts";
 import type { I2sLayout, ModelSource } from "./files/model_source.ts";
 import { openSource } from "./files/open_source.ts";
+import { requireRoom } from "./memory.ts";
 import { type Generation, GenerationRequest } from "./generation/generation.ts";
 import { Sampler } from "./generation/sampling.ts";
 import { Scheduler, type SchedulerStatistics } from "./generation/scheduler.ts";
@@ -36,6 +37,16 @@ export interface ModelOptions {
   readonly device?: TensorDevice;
   /** The element type of the embedding and of the head; that of the file by default. */
   readonly dtype?: DecoderDType;
+  /**
+   * `int8` makes the head a table of 8-bit integers with a scale for each row, and the embedding if it
+   * is the same table: half of the bytes that a token reads. By default if the file has such a one.
+   */
+  readonly head?: "float" | "int8";
+  /**
+   * Whether matrices of layers that do not fit in the device's memory lie in memory of the host, from
+   * which each use copies them. Otherwise such a model is refused.
+   */
+  readonly offload?: boolean;
   /** The element type of keys and values; by default `float16` on a GPU, otherwise `float32`. */
   readonly cacheDType?: DecoderDType;
   /**
@@ -56,6 +67,8 @@ export interface ModelOptions {
 const NAMES = [
   "device",
   "dtype",
+  "head",
+  "offload",
   "cacheDType",
   "cacheTokens",
   "maxSequences",
@@ -93,6 +106,9 @@ export interface TextScore {
 /** Positions of a page. */
 const PAGE_SIZE = 16;
 
+/** Sequences that run at once. */
+const DEFAULT_SEQUENCES = 8;
+
 /** Tokens of prompts in a step, beside which others wait for their next one. */
 const STEP_TOKENS = 512;
 
@@ -107,7 +123,7 @@ function bytesPerToken(config: ModelConfig, dtype: DecoderDType): number {
 function pagesOf(
   { config, context }: DecoderWeights,
   dtype: DecoderDType,
-  { cacheTokens, maxSequences = 8 }: ModelOptions,
+  { cacheTokens, maxSequences = DEFAULT_SEQUENCES }: ModelOptions,
 ): number {
   if (cacheTokens !== undefined) return Math.ceil(cacheTokens / PAGE_SIZE);
   const { usable } = usableMemory(deviceMemory(context.library, context.ordinal));
@@ -159,7 +175,7 @@ export class Model implements AsyncDisposable {
     const pages = pagesOf(weights, cacheDType, options);
     this.#decoder = new Decoder(weights, { pages, pageSize: PAGE_SIZE, cacheDType });
     this.#cacheBytes = pages * PAGE_SIZE * bytesPerToken(config, cacheDType);
-    const { maxSequences = 8 } = options;
+    const { maxSequences = DEFAULT_SEQUENCES } = options;
     const { vocabularySize } = tokenizer;
     this.#sampler = new Sampler(context, maxSequences, config.vocabularySize, vocabularySize);
     this.#scheduler = new Scheduler(this.#decoder, this.#sampler, {
@@ -360,7 +376,7 @@ export async function loadModel(
   name: string,
   options: ModelOptions,
 ): Promise<Model> {
-  const { device, dtype, cacheDType, cacheTokens, maxSequences, signal } = options;
+  const { device, dtype, head, cacheDType, cacheTokens, maxSequences, signal } = options;
   const dtypes = ["float32", "float16", "bfloat16"];
   if (cacheDType !== undefined && !dtypes.includes(cacheDType)) {
     refuseOption(TypeError, OPEN, "cacheDType", dtypes.join(", "), cacheDType);
@@ -370,15 +386,29 @@ export async function loadModel(
   }
   signal?.throwIfAborted();
   const tokenizer = tokenizerOf(source);
-  // A model that is not wanted any more ends the reading of its weights.
-  const onProgress = (read: number, bytes: number) => {
-    signal?.throwIfAborted();
-    options.onProgress?.(read, bytes);
-  };
-  const weights = await loadDecoderWeights(source, {
-    device: { context: placeOf(device === undefined ? {} : { device }, OPEN) },
+  const context = placeOf(device === undefined ? {} : { device }, OPEN);
+  const tables = {
     ...(dtype === undefined ? {} : { dtype }),
-    onProgress,
+    ...(head === undefined ? {} : { head }),
+  };
+  const residentLayers = requireRoom(
+    source,
+    context,
+    {
+      ...tables,
+      cacheDType: cacheDType ?? defaultCacheDType(context),
+      // By default, the cache has what is left.
+      cacheTokens: cacheTokens ?? PAGE_SIZE,
+      maxSequences: maxSequences ?? DEFAULT_SEQUENCES,
+      chunk: STEP_TOKENS,
+    },
+    options.offload === true,
+    OPEN,
+  );
+  const weights = await loadDecoderWeights(source, {
+    ...{ device: { context }, ...tables, residentLayers },
+    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+    ...(signal === undefined ? {} : { signal }),
   });
   try {
     return new Model(name, tokenizer, weights, options);
@@ -400,7 +430,7 @@ export async function loadModel(
  * @throws {Deno.errors.NotFound} If there is no such file, and other errors of the file system.
  * @throws {TypeError} If an argument is malformed, or the files have no tokenizer.
  * @throws {RangeError} If a number is out of range, or a weight has another shape than the files say.
- * @throws {CudaError} If the device has too little memory.
+ * @throws {OutOfMemoryError} If the device has too little memory, with the sum of the model's parts.
  *
  * @example
  * ```ts

@@ -4,28 +4,15 @@
  * @module
  */
 
-import { describeModel, type I2sLayout, type ModelDescription } from "../device/bitnet.ts";
+import { describeModel, type ModelDescription } from "../device/bitnet.ts";
 import { formatBytes } from "../lab/memory/mod.ts";
 import { type Command, type Invocation, printResult, throwFileProblem } from "./command.ts";
 import { plural, textTable, wrapText } from "./format.ts";
-import { refuseOption, textOption } from "./options.ts";
-
-const LAYOUTS: readonly string[] = [
-  "i2s-128",
-  "i2s-64",
-  "i2s-seq",
-  "bn32-twos",
-  "bn32-offset2",
-] satisfies I2sLayout[];
+import { LAYOUT_OPTION, layoutOption, MODEL_FILES } from "./model.ts";
 
 async function inspect(invocation: Invocation): Promise<number> {
   const path = invocation.positional[0]!;
-  const layout = textOption(invocation, "layout");
-  if (layout !== undefined && !LAYOUTS.includes(layout)) {
-    refuseOption("layout", `one of ${LAYOUTS.join(", ")}`, layout);
-  }
-  const options = layout === undefined ? {} : { layout: layout as I2sLayout };
-  const description = await describeModel(path, options)
+  const description = await describeModel(path, layoutOption(invocation))
     .catch((error) => throwFileProblem(`inspect ${path}`, error));
   printResult(invocation, description, () => text(path, description, invocation));
   return description.problem === undefined ? 0 : 1;
@@ -105,9 +92,9 @@ export const INSPECT: Command = {
   description: `Shows the keys and the tensors of a model, and the decoder that they make. Only
 headers are read, and no device is used.
 
-FILE is a GGUF file, or a folder of Hugging Face with config.json and safetensors.`,
+FILE is ${MODEL_FILES}.`,
   options: {
-    "--layout <LAYOUT>": `the layout of I2_S weights: ${LAYOUTS.join(", ")}; detected by default`,
+    ...LAYOUT_OPTION,
     "--tensors": "list all tensors",
   },
   details: `With --json: { kind, keys, tensors, config, weights, problem }, where config and weights

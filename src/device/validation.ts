@@ -7,7 +7,7 @@
 import { checkSize, requireInstance, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { Device } from "./device.ts";
-import { KERNEL_OPERATIONS, runSizedCases, sizedCases } from "./validation/kernel_cases.ts";
+import { KERNEL_CASES, runSizedCases, sizedCases } from "./validation/kernel_cases.ts";
 import { runTensorCases, TENSOR_CASES } from "./validation/tensor_cases.ts";
 import type { ValidationRow } from "./validation/validation_row.ts";
 
@@ -41,7 +41,7 @@ export interface ValidationOptions {
  * @category Detection and diagnosis
  */
 export const VALIDATED_OPERATIONS: readonly string[] = [
-  ...new Set([...KERNEL_OPERATIONS, ...TENSOR_CASES.map(({ operation }) => operation)]),
+  ...new Set([...KERNEL_CASES, ...TENSOR_CASES].map(({ operation }) => operation)),
 ].sort();
 
 function requireList(value: unknown, name: string): asserts value is readonly unknown[] {

@@ -36,8 +36,10 @@ export const HISTOGRAM: Readonly<Record<"shared" | "global", KernelFamily<Numeri
   global: histogramKernels("global"),
 };
 
-/** Bytes of a block's counters up to which it has them twice: few counters are incremented often. */
-const MAX_COPIED_BYTES = 4096;
+/** Bytes of a block's counters if it has some of each bin: few counters are incremented often. */
+const MAX_COPIED_BYTES = 16384;
+/** Counters of a bin: one for each lane of a warp at most, in a bank of its own. */
+const MAX_COPIES = 32;
 
 /**
  * Options of `device.kernels.histogram()`.
@@ -74,17 +76,21 @@ export function histogram<D extends NumericDType>(
   const stream = streamFor(x.context, options.stream);
   fill(context, counts, 0, { stream });
   if (x.length === 0) return;
-  const bytes = counts.byteLength;
+  // A counter is for elements outside.
+  const bytes = counts.byteLength + Uint32Array.BYTES_PER_ELEMENT;
   const shared = bytes <= x.context.info.sharedMemoryPerBlock;
   const kernel = HISTOGRAM[shared ? "shared" : "global"].of(x.context, x.dtype);
   const launch = { ...reductionLaunch(kernel, x, HISTOGRAM_STEP_BYTES), stream };
   if (!shared) return kernel.launch(launch, x, counts, counts.length, low, high, x.length);
-  const copies = bytes <= MAX_COPIED_BYTES ? 2 : 1;
+  const copies = Math.min(
+    MAX_COPIES,
+    2 ** Math.floor(Math.log2(Math.max(1, MAX_COPIED_BYTES / bytes))),
+  );
   const config = { ...launch, sharedMemory: copies * bytes };
   kernel.launch(config, x, counts, counts.length, copies, low, high, x.length);
 }
 
-function requireBins(elements: number, bins: number, low: number, high: number): void {
+export function requireBins(elements: number, bins: number, low: number, high: number): void {
   if (bins === 0 || bins > 0xffffffff) {
     throw new RangeError(
       `Cannot count a histogram as counts must have 1..${0xffffffff} elements: it has ${bins}`,

@@ -72,8 +72,8 @@ export const REDUCTION_BLOCK = 256;
 /** Bytes that a thread of a reduction takes in one step: four packets, see `moments.cuh`. */
 export const REDUCTION_STEP_BYTES = 64;
 
-/** Bytes that a thread of a histogram takes in one step: two packets. */
-export const HISTOGRAM_STEP_BYTES = 32;
+/** Bytes that a thread of a histogram takes in one step: four packets of elements of 4 or 8 bytes. */
+export const HISTOGRAM_STEP_BYTES = 64;
 
 /** The default blocks of a multiprocessor, which all run at once if threads have up to 64 registers. */
 const REDUCTION_BLOCKS = 4;

@@ -170,6 +170,7 @@ export {
   type SortOptions,
   topk,
 } from "./sorting.ts";
+export { histogram } from "./statistics/histogram.ts";
 export { percentile, quantile, type QuantileOptions } from "./statistics/quantile.ts";
 export {
   unique,

@@ -71,13 +71,15 @@ const PACKETS: readonly number[] = [1, 2, 4, 8, 16];
 const LONE_PACKETS: readonly number[] = [1, 4, 8, 12, 16, 20, 24, 28, 32];
 /** The same for few rows, whose sums have the bits of built-in kernels. */
 const FEW_LONE_PACKETS: readonly number[] = [1, 8, 32];
+/** The threads of a block that takes a row too long for another. */
+const LARGE_BLOCK = 2 * BLOCK;
 /** Blocks of a cluster: CUDA's portable size, if a device has as many multiprocessors. */
 const MAX_CLUSTER = 8;
 /**
  * Blocks of a multiprocessor for which registers suffice. Without such a bound ptxas takes 32
  * registers, and loads one packet after another. Values that a row keeps need a few more.
  */
-const BLOCKS = { plain: 4, keeping: 3 } as const;
+const BLOCKS = { plain: 4, keeping: 3, large: 2 } as const;
 
 /** The numbers of the operands in expressions. */
 export function operandsIn(roots: readonly ExpressionNode[]): readonly number[] {
@@ -106,7 +108,13 @@ export function shareOf(
   const { elements } = step;
   const isReread = program.stages.length + program.elements.length > 1;
   const isFew = !isReread && rows < ENOUGH_JOBS;
-  const { threads, size } = rowThreadsOf(step, width, length, !isFew);
+  const ofBlock = rowThreadsOf(step, width, length, !isFew);
+  const { size } = ofBlock;
+  // A large block holds a row in less time than two blocks of a cluster take, which wait for each
+  // other. It has no registers for values that a row keeps.
+  const isLarge = isReread && program.stages.every(({ keeps }) => keeps === undefined) &&
+    length > BLOCK * elements && length <= LARGE_BLOCK * elements;
+  const threads = isLarge ? LARGE_BLOCK : ofBlock.threads;
   const most = threads * elements;
   const parts = isReread && length <= MAX_CLUSTER * most
     ? 2 ** Math.ceil(Math.log2(Math.max(1, length / most)))
@@ -391,6 +399,8 @@ export function rowThreadsCode(
       ]),
     ]),
     definitions: [own.definition, ...(late.length === 0 ? [] : [other.definition])].join("\n"),
-    launchBounds: [BLOCK, isHeld && keeping.length > 0 ? BLOCKS.keeping : BLOCKS.plain],
+    launchBounds: threads === LARGE_BLOCK
+      ? [threads, BLOCKS.large]
+      : [BLOCK, isHeld && keeping.length > 0 ? BLOCKS.keeping : BLOCKS.plain],
   };
 }

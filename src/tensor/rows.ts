@@ -150,8 +150,9 @@ export function runRows(call: RowsCall, options: TensorOptions = {}): Tensor[] {
     ? plain
     : { ...plain, kinds: classesOf(plain, tensors, (k) => outer.strides[k]!, share.size) };
   const jobs = rows * segments;
+  const block = share === undefined ? 1 : Math.max(BLOCK, share.threads);
   const perBlock = share !== undefined
-    ? BLOCK / share.threads
+    ? block / share.threads
     : Math.max(1, Math.min(Math.ceil(JOB / Math.max(1, length)), Math.ceil(jobs / 4)));
   const numbers: Record<string, number> = numbered("o", tensors.map(({ offset }) => offset));
   inner.strides.forEach(([stride], k) => {
@@ -189,9 +190,9 @@ export function runRows(call: RowsCall, options: TensorOptions = {}): Tensor[] {
     }`,
     code: () =>
       share === undefined ? rowLoopsCode(partial, layout) : rowThreadsCode(partial, layout, share),
-    size: share?.isCluster ? { grid: rows * parts, block: BLOCK, cluster: parts } : {
+    size: share?.isCluster ? { grid: rows * parts, block, cluster: parts } : {
       grid: Math.min(Math.ceil(jobs / perBlock), work.form === "block" ? Infinity : 2 ** 20),
-      block: work.form === "block" ? 1 : BLOCK,
+      block,
     },
   }, stream);
   if (segments === 1) return made;

@@ -106,42 +106,25 @@ export function planDp4a({ context, m, n, depth }: ProductShape): ProductPlan {
 
 /** Columns of rows whose sums on tensor cores fit in 32 bits: fewer than this. */
 export const MAX_MMA_COLUMNS = 2 ** 18;
-/**
- * Tiles of many rows in instructions of 16, largest first, and the largest one of few rows, for which
- * weights take most of the time.
- */
-const MANY_HIGH = [3, 2];
+/** Instructions of 16 rows of few rows, for which weights take most of the time. */
 const FEW_HIGH = 2;
-/** The time to read a byte for each 64 columns, in that of a product of 64 columns. */
-const READING = 64;
+/** Rows of weights of a warp are 8 times as many. */
+const FEW_WIDE = 2;
 
-/** A tile of a block: rows are 16 · high. */
-interface MmaTile {
-  readonly high: number;
-  /** Rows of weights of a warp are 8 · wide. */
-  readonly wide: number;
+/** A tile of a block of few rows, which are 16 · high. */
+interface FewRowsTile {
   /** Warps that share the depth. */
   readonly kWarps: number;
-  readonly rows: number;
   readonly columns: number;
   readonly grid: number;
 }
 
 /** The tiles of a number of rows, widest first. */
-function tilesOf({ m, n, depth }: ProductShape, high: number, chunks: number): MmaTile[] {
-  const rows = 16 * high;
-  const wide = high > FEW_HIGH ? 4 : 2;
+function tilesOf({ m, n, depth }: ProductShape, high: number, chunks: number): FewRowsTile[] {
   const all = [1, 2, 4, 8].filter((kWarps) => kWarps <= Math.min(chunks, Math.ceil(depth / CHUNK)));
   return (all.length === 0 ? [1] : all).map((kWarps) => {
-    const columns = 8 * wide * WARPS / kWarps;
-    return {
-      high,
-      wide,
-      kWarps,
-      rows,
-      columns,
-      grid: Math.ceil(m / rows) * Math.ceil(n / columns),
-    };
+    const columns = 8 * FEW_WIDE * WARPS / kWarps;
+    return { kWarps, columns, grid: Math.ceil(m / (16 * high)) * Math.ceil(n / columns) };
   });
 }
 
@@ -149,34 +132,20 @@ function tilesOf({ m, n, depth }: ProductShape, high: number, chunks: number): M
 const chunksFor = (context: DeviceContext, high: number) =>
   Math.floor(sharedMemoryFor(context) / (16 * high * CHUNK));
 
-/**
- * The tile of a block. Few rows need enough blocks to read weights from all multiprocessors; more rows
- * the tile that takes a multiprocessor the least time for products and for reading the operands.
- */
-function mmaTileOf(shape: ProductShape): MmaTile {
-  const { m, context } = shape;
-  const { multiprocessorCount } = context.info;
-  const ofHigh = (high: number) => tilesOf(shape, high, chunksFor(context, high));
-  const few = Math.ceil(m / 16);
-  if (few <= FEW_HIGH) {
-    const tiles = ofHigh(Math.max(1, few));
-    return tiles.find(({ grid }) => grid >= multiprocessorCount * 3 / 4) ?? tiles.at(-1)!;
-  }
-  const costOf = ({ rows, columns, grid }: MmaTile) =>
-    Math.ceil(grid / multiprocessorCount) * (rows * columns + READING * (rows + columns / 4));
-  return MANY_HIGH.flatMap(ofHigh)
-    .reduce((best, tile) => costOf(tile) < costOf(best) ? tile : best);
-}
-
-/** Tensor cores, for few rows. */
-export function planFewRows(shape: ProductShape): ProductPlan {
-  const { high, wide, kWarps, rows, columns, grid } = mmaTileOf(shape);
+/** Tensor cores, for few rows: enough blocks read weights from most multiprocessors. */
+function planFewRows(shape: ProductShape): ProductPlan {
+  const { multiprocessorCount } = shape.context.info;
+  const high = Math.max(1, Math.ceil(shape.m / 16));
+  const rows = 16 * high;
   const most = chunksFor(shape.context, high);
+  const tiles = tilesOf(shape, high, most);
+  const { kWarps, columns, grid } =
+    tiles.find((tile) => tile.grid >= multiprocessorCount * 3 / 4) ?? tiles.at(-1)!;
   const chunks = Math.ceil(shape.depth / CHUNK);
   // Warps that share the depth have equal numbers of chunks.
   const part = chunks <= most ? chunks : Math.max(1, most - most % kWarps);
   const sums = kWarps * rows * columns * Int32Array.BYTES_PER_ELEMENT;
-  const call = `ternary_mma<Multiply, ${high}, ${wide}, ${kWarps}>`;
+  const call = `ternary_mma<Multiply, ${high}, ${FEW_WIDE}, ${kWarps}>`;
   return {
     size: {
       grid,
@@ -195,7 +164,7 @@ export function planFewRows(shape: ProductShape): ProductPlan {
 }
 
 /** A tile of `ternary_mma_staged.cuh`: a warp has 16 · high rows and 8 · wide columns. */
-export interface StagedTile {
+interface StagedTile {
   readonly high: number;
   readonly wide: number;
   /** Warps above each other. */
@@ -207,16 +176,18 @@ export interface StagedTile {
 
 /** Tiles of many rows. */
 const STAGED_TILES: readonly StagedTile[] = [
-  ...[1, 2, 3, 4, 5].map((wide) => ({ high: 4, wide, down: 1, kWarps: 2, stages: 5 })),
-  ...[4, 5].map((wide) => ({ high: 4, wide, down: 2, kWarps: 1, stages: 4 })),
+  ...[1, 2, 3, 4].map((wide) => ({ high: 4, wide, down: 1, kWarps: 2, stages: 5 })),
+  { high: 2, wide: 5, down: 1, kWarps: 2, stages: 5 },
+  { high: 4, wide: 5, down: 1, kWarps: 2, stages: 3 },
+  { high: 4, wide: 5, down: 2, kWarps: 1, stages: 4 },
+  { high: 4, wide: 8, down: 2, kWarps: 1, stages: 4 },
 ];
 
-/** Products of a multiprocessor's tensor cores in a cycle, as `mma.sync` reaches them. */
-const PRODUCTS = 2500;
-/** Bytes in a cycle: those that a multiprocessor reads from the second-level cache if all do, and shared ones. */
-const [CACHE_BYTES, SHARED_BYTES] = [21, 128];
-/** Cycles until a block's first products, and for its results. */
-const START = 4000;
+/**
+ * What takes a multiprocessor time, measured on an H200: products in a cycle, bytes of shared memory in
+ * a cycle, cycles for the start of a tile, and those for each of its results.
+ */
+const TIMES = { products: 1700, sharedBytes: 128, start: 5200, result: 0.09 } as const;
 
 /** Rows, columns and blocks of a tile, and its shared memory. */
 function extentsOf({ m, n }: ProductShape, { high, wide, down, kWarps, stages }: StagedTile) {
@@ -235,12 +206,11 @@ function extentsOf({ m, n }: ProductShape, { high, wide, down, kWarps, stages }:
 
 /** Predicted cycles of a product. */
 function cyclesOf(shape: ProductShape, tile: StagedTile): number {
-  const { multiprocessorCount } = shape.context.info;
   const { rows, columns, across, grid } = extentsOf(shape, tile);
-  const reading = (rows + columns / 4) / CACHE_BYTES * Math.min(1, grid / multiprocessorCount);
-  const sharing = (across * rows + tile.down * columns / 4) / SHARED_BYTES;
-  const ofColumn = Math.max(rows * columns / PRODUCTS, reading, sharing);
-  return Math.ceil(grid / multiprocessorCount) * (START + shape.depth * ofColumn);
+  const shared = (across * rows + tile.down * columns / 4) / TIMES.sharedBytes;
+  const ofColumn = Math.max(rows * columns / TIMES.products, shared);
+  const ofTile = TIMES.start + TIMES.result * rows * columns + shape.depth * ofColumn;
+  return Math.ceil(grid / shape.context.info.multiprocessorCount) * ofTile;
 }
 
 /** The tile of the least time that fits. */
@@ -253,7 +223,8 @@ function stagedTileOf(shape: ProductShape): StagedTile {
 }
 
 /** Tensor cores, for many rows. */
-export function planStaged(shape: ProductShape, tile = stagedTileOf(shape)): ProductPlan {
+function planStaged(shape: ProductShape): ProductPlan {
+  const tile = stagedTileOf(shape);
   const { high, wide, down, kWarps, stages } = tile;
   const { grid, sharedMemory } = extentsOf(shape, tile);
   const call = `ternary_mma_staged<Multiply, ${high}, ${wide}, ${down}, ${kWarps}, ${stages}>`;

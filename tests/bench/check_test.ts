@@ -67,6 +67,14 @@ Deno.test("describeFailure() names failed checks with their errors, and findings
     "it failed with exit status 1: 381 passed, 1 failed on cuda:0; " +
       "attention mma, 2, 104 of 16 ULP; failed: bfloat16; Invalid __global__ read of size 4 bytes",
   );
+  const hazard = (thread: number) =>
+    `========= Error: Potential WAR hazard detected at __shared__ 0x7200 in block (2,0,0) :
+=========     Read Thread (${thread},0,0) at void gridstride::tensor::attention_mma<Multiply>(int)+0x10
+`;
+  assertEquals(
+    describeFailure(hazard(1) + hazard(2), 99),
+    "it failed with exit status 99: Potential WAR hazard in gridstride::tensor::attention_mma",
+  );
   assertEquals(describeFailure("error: no device", 2), "it failed with exit status 2");
   const many = Array.from({ length: 14 }, (_, at) => `✗  add ${at}  3 of 1 ULP`).join("\n");
   assert(describeFailure(many, 1).endsWith("add 11, 3 of 1 ULP; 2 more"));

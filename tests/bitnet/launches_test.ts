@@ -3,9 +3,14 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { Decoder } from "../../src/bitnet/decoder/decoder.ts";
+import { blockElements } from "../../src/bitnet/decoder/table.ts";
 import { loadDecoderWeights } from "../../src/bitnet/decoder/weights.ts";
+import { BLOCK_FORMATS, type BlockFormat } from "../../src/bitnet/files/block_formats.ts";
 import { Sampler } from "../../src/bitnet/generation/sampling.ts";
-import { zeros } from "../../src/device/tensor.ts";
+import { empty, zeros } from "../../src/device/tensor.ts";
+import { multiplyScaledRows } from "../../src/ternary/integer_product.ts";
+import { layoutOf } from "../../src/ternary/layouts.ts";
+import { canRepack, repack } from "../../src/ternary/repacking.ts";
 import { nvrtc, withoutNvrtc } from "../support/nvrtc.ts";
 import { compileKernels } from "../tensor/cuda/compile_units.ts";
 import { type RecordingDevice, recordingDevice } from "../tensor/cuda/recording_device.ts";
@@ -77,6 +82,45 @@ Deno.test({
       ]
     ) {
       assert(names.includes(name), `${name} is none of ${names}`);
+    }
+    const { failed, warnings } = await compileKernels(texts, "9.0", () => false);
+    assertEquals([failed, warnings], [[], []]);
+  },
+});
+
+Deno.test({
+  name: `the kernels of weights and of an int8 head compile for CUDA${withoutNvrtc}`,
+  ignore: nvrtc === undefined,
+  async fn() {
+    const recording = recordingDevice("9.0");
+    const { device } = recording;
+    const bytes = (count: number) => empty([count], { dtype: "uint8", device });
+    const rows = (count: number) => ({
+      values: empty([count, 256], { dtype: "int8", device }),
+      scale: empty([count], { device }),
+    });
+    using memory = new DisposableStack();
+    for (const format of ["i2_s", "tq2_0", "hf-quarters"] as const) {
+      const layout = layoutOf(format, [4, 256], {}, "test");
+      assert(canRepack(layout));
+      repack(
+        memory.use(bytes(layout.bytes)),
+        layout,
+        memory.use(empty([4, 64], { dtype: "uint8", device })),
+        "test",
+      );
+    }
+    for (const format of Object.keys(BLOCK_FORMATS) as BlockFormat[]) {
+      const { bytes: size } = BLOCK_FORMATS[format];
+      memory.use(blockElements(memory.use(bytes(size)), format, [BLOCK_FORMATS[format].elements]));
+    }
+    for (const count of [1, 2, 3, 8, 9]) {
+      await memory.use(multiplyScaledRows(rows(count), rows(64))).ready();
+    }
+    const texts = recording.kernels.map(({ text }) => text);
+    const names = texts.map(({ name }) => name);
+    for (const name of ["ternary_repack_i2_s", "decode_q6_k", "multiply_integer_rows"]) {
+      assert(names.some((it) => it.endsWith(name)), `${name} is none of ${names}`);
     }
     const { failed, warnings } = await compileKernels(texts, "9.0", () => false);
     assertEquals([failed, warnings], [[], []]);

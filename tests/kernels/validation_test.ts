@@ -24,7 +24,9 @@ function methodOf(kernel: string): string {
 
 Deno.test("validation covers every built-in kernel", () => {
   const methods = device.kernels.names.filter((name) => !NOT_OPERATIONS.test(name)).map(methodOf);
-  const validated = KERNEL_CASES.map(({ kernel, memory = "" }) => `${kernel} ${memory}`.trim());
+  const validated = KERNEL_CASES.map(({ operation, variant = "" }) =>
+    `${operation} ${variant}`.trim()
+  );
   assertEquals(new Set(validated), new Set(methods));
 });
 

@@ -146,7 +146,7 @@ void launch_histogram(bool shared, Geometry geometry, const DeviceArray<T>& elem
                       double high, unsigned int copies = 2) {
   const auto count = static_cast<unsigned long long>(n);
   if (shared) {
-    launch(name_of<T>("histogram_shared"), geometry, bins * copies * 4, elements.data(),
+    launch(name_of<T>("histogram_shared"), geometry, (bins + 1) * copies * 4, elements.data(),
            counts.data(), bins, copies, low, high, count);
   } else {
     launch(name_of<T>("histogram_global"), geometry, 0, elements.data(), counts.data(), bins, low,

@@ -138,7 +138,7 @@ Deno.test("The published files are the package and its sources", async () => {
   const documents = ["ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "README.md", "deno.json"];
   const wrong = files.filter((file) =>
     !documents.includes(file) &&
-    !/^(?:mod|build)\.ts$|^src\/.*\.ts$|^src\/.*_schema\.json$/.test(file) &&
+    !/^(?:mod|build)\.ts$|^src\/.*\.ts$|^src\/.*_(?:schema\.json|page\.html)$/.test(file) &&
     !/^docs\/\w+\.md$/.test(file) &&
     !/^csrc\/.*\.(?:cu|cuh|cpp|h|map|md)$/.test(file) &&
     // C++'s own headers have no ending.

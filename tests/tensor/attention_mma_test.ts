@@ -5,6 +5,7 @@ import {
   attention,
   type AttentionOptions,
   attentionVariableLength,
+  concat,
   decodeAttention,
   explainAttention,
   PagedCache,
@@ -113,49 +114,60 @@ Deno.test("attention() on tensor cores takes 128 rows at once when there are man
 });
 
 Deno.test("attention() on tensor cores takes visible blocks with 32 rows of a warp", async () => {
-  // All heads have the same operands, and there are 264 tiles of 128 rows.
-  const heads = 132;
-  const extents: Extents = [1, 1, 1, 193, 450, 16];
-  const grids = operands(extents);
-  const [q, k, v] = grids.map((it) => repeatedHeads(it, "float16", heads));
-  const last = { start: heads - 1 };
-  // Tiles of 64 rows for blocks of 64, and of 128 for blocks of 128. Neighbours are visible, so tiles
-  // that all rows see follow each other; the last one is cut off.
-  for (const [blockSize, tiles, block] of [[64, 4, 64], [128, 2, 128]] as const) {
-    const counts = [193, 450].map((it) => Math.ceil(it / blockSize)) as [number, number];
-    const flags = Grid.of(counts, ([i, j]) => Number((i! + j!) % 4 !== 1));
-    const isSeen = (i: number, j: number) =>
-      flags.at([Math.floor(i / blockSize), Math.floor(j / blockSize)]) === 1;
-    const blockMask = { mask: flags.tensor("bool", on), blockSize };
-    for (const causal of blockSize === 64 ? [false, true] : [true]) {
-      const options = { causal, blockMask, logSumExp: true, variant: "mma" } as const;
-      const { launch } = explainAttention(q!, k!, v!, options);
-      assertEquals(launch, { grid: heads * tiles, block });
-      const { output, logSumExp } = attention(q!, k!, v!, options);
-      const wanted = reference(
-        ...grids,
-        (_b, _h, i, j) => isSeen(i, j) && (!causal || j <= i + 450 - 193) ? 0 : -Infinity,
-      );
-      const text = `blocks of ${blockSize}, ${causal}`;
-      await expectClose(output.slice([{}, last]) as Tensor, wanted.output, text, BOUNDS.float16);
-      await expectClose(logSumExp.slice([{}, last]) as Tensor, wanted.sums, `sums of ${text}`);
+  // All heads have the same operands, and there are 264 tiles of 128 rows. The last tile of keys is cut
+  // off.
+  const [queries, keys, keyHeads] = [193, 450, 132];
+  const grids = operands([1, 1, 1, queries, keys, 16]);
+  const counts = [queries, keys].map((it) => Math.ceil(it / 64)) as [number, number];
+  // Tiles of 64 rows. With two heads for one of keys, tiles of 128, whose heads see other blocks.
+  for (const [heads, grid, block] of [[132, 4, 64], [264, 4, 128]] as const) {
+    const flags = Grid.of([2, ...counts], ([h, i, j]) => Number((h! + i! + j!) % 4 !== 1));
+    const all = Grid.of([heads, ...counts], ([h, i, j]) => flags.at([h! % 2, i!, j!]));
+    const blockMask = { mask: all.tensor("bool", on), blockSize: 64 };
+    const [q, k, v] = grids.map((it, at) =>
+      repeatedHeads(it, "float16", at === 0 ? heads : keyHeads)
+    );
+    const options = {
+      causal: heads > keyHeads,
+      blockMask,
+      logSumExp: true,
+      variant: "mma",
+    } as const;
+    const { launch } = explainAttention(q!, k!, v!, options);
+    assertEquals(launch, { grid: keyHeads * grid, block });
+    const { output, logSumExp } = attention(q!, k!, v!, options);
+    for (const parity of [0, 1]) {
+      const isSeen = (i: number, j: number) =>
+        flags.at([parity, Math.floor(i / 64), Math.floor(j / 64)]) === 1 &&
+        (!options.causal || j <= i + keys - queries);
+      const wanted = reference(...grids, (_b, _h, i, j) => isSeen(i, j) ? 0 : -Infinity);
+      const [head, text] = [{ start: heads - 2 + parity, stop: heads - 1 + parity }, `${heads}`];
+      await expectClose(output.slice([{}, head]) as Tensor, wanted.output, text, BOUNDS.float16);
+      await expectClose(logSumExp.slice([{}, head]) as Tensor, wanted.sums, `sums of ${text}`);
     }
   }
 });
 
 Deno.test("attention() on tensor cores looks up blocks of more than 65,536 keys", async () => {
-  const keys = 2 * 65_536 + 200;
-  const extents: Extents = [1, 1, 1, 70, keys, 16];
-  const [q, k, v] = operands(extents).map((it) => it.tensor("float16", on));
-  // None of the second table's tiles is visible to the first 64 queries.
-  const visible = [[0, 5, 1023, 2050, 2051], [1, 1024, 1500, 2047, 2051]];
-  const count = Math.ceil(keys / 64);
-  const flags = Grid.of([2, count], ([i, j]) => Number(visible[i!]!.includes(j!)));
+  // So many heads that keys are not split.
+  const [heads, keys] = [264, 2 * 65_536 + 200];
+  const grids = operands([1, 1, 1, 64, keys, 16]);
+  const [q, k, v] = grids.map((it) => repeatedHeads(it, "float16", heads));
+  // The second table has none.
+  const visible = [0, 5, 1023, 2050, 2051];
+  const flags = Grid.of([1, Math.ceil(keys / 64)], ([, j]) => Number(visible.includes(j!)));
   const blockMask = { mask: flags.tensor("bool", on), blockSize: 64 };
-  const [actual, wanted] = (["mma", "simt"] as const).map((variant) =>
-    attention(q!, k!, v!, { blockMask, variant })
-  );
-  await expectClose(actual as Tensor, await read(wanted as Tensor), "blocks", BOUNDS.float16);
+  const actual = attention(q!, k!, v!, { blockMask, variant: "mma" });
+  const [visibleK, visibleV] = [grids[1], grids[2]].map((grid) => {
+    const whole = grid.tensor("float16", on);
+    const tiles = visible.map((it) =>
+      whole.slice([{}, {}, { start: 64 * it, stop: Math.min(64 * it + 64, keys) }])
+    );
+    return concat(tiles, { axis: 2 });
+  });
+  const alone = attention(grids[0].tensor("float16", on), visibleK!, visibleV!, { variant: "mma" });
+  const last = actual.slice([{}, { start: heads - 1 }]);
+  await expectClose(last as Tensor, await read(alone as Tensor), "blocks", BOUNDS.float16);
 });
 
 Deno.test("attention() on tensor cores takes few rows of queries with heads of any size", async () => {

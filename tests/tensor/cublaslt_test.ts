@@ -20,7 +20,7 @@ import { findCublasLt } from "../../src/tensor/matmul/cublaslt_search.ts";
 import { injectFault } from "../support/fault_injection.ts";
 import { toolkitHeader } from "../support/cuda_toolkit.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
-import { expect, Grid, read } from "../support/tensor_forms.ts";
+import { expect, forms, Grid, read } from "../support/tensor_forms.ts";
 
 // Choices of earlier runs would not be timed.
 configureKernelCache({ enabled: false });
@@ -311,6 +311,25 @@ Deno.test("matmul() leaves a product to another variant where cuBLASLt would not
     assertEquals(fake("calls"), calls, precision);
     const refuse = () => matmul(a, b, { precision, variant: "cublaslt" });
     assertThrows(refuse, RangeError, `it has no precision ${precision} for float32`);
+  }
+});
+
+Deno.test("matmul() takes its own kernel for few rows of float32, and cuBLASLt for more", () => {
+  const on = forms.get("threads")!;
+  assert(on.context.library === library);
+  for (
+    const [m, n, dtype, expected] of [
+      [2, 512, "float32", "rows"],
+      [4, 512, "float32", "rows"],
+      [8, 512, "float32", "cublaslt"],
+      [16, 2048, "float32", "rows"],
+      [16, 512, "float32", "cublaslt"],
+      [17, 2048, "float32", "cublaslt"],
+      [4, 512, "float16", "cublaslt"],
+    ] as const
+  ) {
+    const [x, y] = [zeros([m, 64], { dtype, device: on }), zeros([64, n], { dtype, device: on })];
+    assertEquals(explainMatmul(x, y).variant, expected, `${m} × ${n} ${dtype}`);
   }
 });
 

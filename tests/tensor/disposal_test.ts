@@ -225,6 +225,10 @@ const CALLS: Readonly<Record<string, readonly Call[] | null>> = {
     ({ cube }) => module.quantile(cube, [0, 0.3], { axis: [0, 2], keepDims: true }),
     ({ turned }) => module.quantile(turned, 1, { method: "lower" }),
   ],
+  histogram: [
+    ({ cube }) => module.histogram(cube, { low: 0, high: 5 }),
+    ({ turned }) => module.histogram(turned, { bins: 3, low: 0, high: 5 }),
+  ],
   percentile: [({ integers }) => module.percentile(integers, 30)],
   vecdot: [({ matrix, turned }) => module.vecdot(matrix, turned, { axis: -2 })],
   take: [

@@ -1,7 +1,14 @@
-// Quantiles against NumPy, where it is present, and against values that NumPy 2 gave.
+// Quantiles and histograms against NumPy, where it is present, and values that NumPy 2 gave.
 
 import { assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
-import { percentile, quantile, tensor, zeros } from "../../src/device/tensor.ts";
+import {
+  histogram,
+  percentile,
+  quantile,
+  type Tensor,
+  tensor,
+  zeros,
+} from "../../src/device/tensor.ts";
 import { device } from "../support/device.ts";
 import { python } from "../support/python.ts";
 import { expect, forms, Grid, read } from "../support/tensor_forms.ts";
@@ -89,4 +96,34 @@ Deno.test("quantile() refuses bad arguments", () => {
   assertThrows(() => percentile(x, [5, NaN], { axis: 0 }), RangeError, "in 0..100: it is NaN");
   assertThrows(() => quantile(x, 1, { method: "mean" as never }), TypeError, '"mean"');
   assertEquals(quantile(x, [0.5, 1], { axis: 0 }).shape, [2, 0]);
+});
+
+for (const [form, on] of forms) {
+  Deno.test(`histogram() counts the elements of views and waiting results as NumPy does (${form})`, async () => {
+    // numpy.histogram(x, bins, (low, high))[0] of NumPy 2, x = arange(60) % 13 - 3.
+    const grid = Grid.of([5, 12], ([i, j]) => (i! * 12 + j!) % 13 - 3);
+    const counts = { low: -2, high: 8, bins: 4 } as const;
+    for (const x of grid.views("float32", on)) {
+      using all = histogram(x as Tensor, counts);
+      assertEquals([all.dtype, await all.toNested()], ["int64", [15n, 10n, 14n, 12n]]);
+    }
+    for (const dtype of ["int16", "float16", "float64"] as const) {
+      using x = grid.tensor(dtype, on);
+      using sum = x.add(x) as Tensor; // Its kernel still compiles.
+      using ten = histogram(sum, { low: -6, high: 18 });
+      assertEquals(await ten.toNested(), [10n, 5n, 5n, 5n, 5n, 10n, 4n, 4n, 4n, 8n]);
+    }
+    using flags = grid.map((it) => Number(it > 0)).tensor("bool", on);
+    using two = histogram(flags as Tensor, { bins: 2, low: 0, high: 1 });
+    assertEquals(await two.toNested(), [20n, 40n]);
+    using none = histogram(grid.tensor("float32", on).slice([{ stop: 0 }]) as Tensor, counts);
+    assertEquals(await none.toNested(), [0n, 0n, 0n, 0n]);
+  });
+}
+
+Deno.test("histogram() refuses bins and edges that are none", () => {
+  using x = tensor([1, 2], { device }) as Tensor;
+  assertThrows(() => histogram(x, { bins: 0, low: 0, high: 1 }), RangeError, "options.bins");
+  assertThrows(() => histogram(x, { low: 1, high: 1 }), RangeError, "low below high");
+  assertThrows(() => histogram(x, {} as never), RangeError, "they are undefined and undefined");
 });

@@ -138,6 +138,34 @@ Deno.test("ternaryMatmul() is exact if rows do not fit in shared memory", async 
   }
 });
 
+Deno.test("planMma() takes the tiles that were the fastest on an H200", () => {
+  const info = {
+    ...device.info,
+    multiprocessorCount: 132,
+    sharedMemoryPerBlock: 48 * 1024,
+    sharedMemoryPerBlockOptIn: 227 * 1024,
+    sharedMemoryPerMultiprocessor: 228 * 1024,
+  };
+  const context = Object.create(device.context, { info: { value: info } });
+  // Rows of activations, rows and columns of weights; high, wide, down, warps that share the depth.
+  const measured = [
+    [64, 2560, 2560, "4, 1, 1, 2"],
+    [128, 2560, 2560, "4, 2, 1, 2"],
+    [256, 2560, 2560, "2, 5, 1, 2"],
+    [512, 2560, 2560, "4, 5, 1, 2"],
+    [1024, 2560, 2560, "4, 5, 2, 1"],
+    [4096, 2560, 2560, "4, 5, 2, 1"],
+    [512, 6912, 2560, "4, 8, 2, 1"],
+    [512, 2560, 6912, "4, 5, 1, 2"],
+    [2048, 8192, 8192, "4, 8, 2, 1"],
+  ] as const;
+  for (const [m, n, depth, tile] of measured) {
+    const { call } = planMma({ context, m, n, depth });
+    assert(call.includes(`<Multiply, ${tile}, `), `${m} × ${n} × ${depth}: ${call}`);
+  }
+  assertEquals(planMma({ context, m: 32, n: 2560, depth: 2560 }).call.slice(0, 12), "ternary_mma<");
+});
+
 Deno.test("ternaryMatmul() leaves rows whose sums on tensor cores may overflow to dp4a", async () => {
   const on = forms.get("threads")!;
   const hasMma = ternaryVariants(DeviceWork.of(on.context)).includes("mma");

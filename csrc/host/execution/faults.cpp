@@ -46,8 +46,8 @@ void explain_unnamed_address(BlockState& block, const MachineFault& machine) {
     return;
   }
   set_fault(block, cudaErrorMisalignedAddress,
-            "access to an address that is not a multiple of the access's size, or that lies outside "
-            "of the 48-bit range");
+            "access to an address that is not a multiple of the access's size, or that lies "
+            "outside of the 48-bit range");
 }
 
 void explain_address(BlockState& block, const MachineFault& machine) {

@@ -64,10 +64,11 @@ __device__ __forceinline__ typename R::Value warp_merge(typename R::Value value)
   return warp_reduce<Width>(value, [](V x, V y) { return R::merge(x, y); });
 }
 
-// The threads of a row that has a block of any number of whole warps.
+// In place of the threads of a row: those of a block of any number of whole warps, which merge
+// values of a type once in a kernel.
 constexpr int any_block = 1024;
 
-// Merges the values of the threads of a row. For any block, a value of zeros changes nothing.
+// Merges the values of the threads of a row.
 template <typename R, int Threads>
 __device__ __forceinline__ typename R::Value merge_threads(typename R::Value value) {
   if constexpr (Threads <= 32) {
@@ -76,12 +77,16 @@ __device__ __forceinline__ typename R::Value merge_threads(typename R::Value val
     value = warp_merge<R>(value);
     constexpr int count = Threads / 32;
     __shared__ typename R::Value warps[count];
-    __syncthreads();  // the warps may still read the values of an earlier reduction
+    // The warps may still read the values of an earlier reduction.
+    if constexpr (Threads != any_block) __syncthreads();
     if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
     __syncthreads();
-    const unsigned int warp = threadIdx.x % count;
-    const bool has_warp = Threads != any_block || warp < blockDim.x / 32;
-    return warp_merge<R, count>(has_warp ? warps[warp] : typename R::Value{});
+    if constexpr (Threads != any_block) return warp_merge<R, count>(warps[threadIdx.x % count]);
+    value = warps[0];
+    for (int warp = 1; warp < static_cast<int>(blockDim.x / 32); ++warp) {
+      value = R::merge(value, warps[warp]);
+    }
+    return value;
   }
 }
 

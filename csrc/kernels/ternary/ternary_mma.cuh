@@ -1,7 +1,7 @@
 /*
  * ternary_mma.cuh — products of 8-bit integers and packed ternary weights on tensor cores.
  *
- * Problem: that of ternary_matmul.cuh, from some rows of q on.
+ * Problem: that of ternary_matmul.cuh, for up to 32 rows of q.
  * Mapping: an instruction has 16 rows of q and 8 rows of weights. A block has 16 * high rows of q.
  * Of its warps, k_warps share the depth, and the others have 8 * wide rows of weights each. Only q
  * goes through shared memory, so there are no barriers but those of its parts. The elements along k
@@ -26,9 +26,6 @@ namespace gridstride::tensor::ternary_matmul {
 [[maybe_unused]] constexpr int chunk_groups = 4;
 [[maybe_unused]] constexpr int chunk = GS_TERNARY_CHUNK;  // elements
 static_assert(chunk == chunk_groups * group, "a chunk is what four lanes load");
-// Sums of many rows leave registers for fewer loads.
-template <int high>
-constexpr bool is_many = high > 2;
 
 // Shared memory for a part of 16 * high rows of q.
 template <int high>
@@ -46,7 +43,7 @@ struct RowsMemory {
   // Copies chunks from k on; beyond the last row and the depth are zeros. A warp copies pairs of
   // rows.
   __device__ __forceinline__ void fill(const TernaryProduct& p, int top, int k, int chunks) const {
-    constexpr int together = is_many<high> ? 2 : 4;
+    constexpr int together = 4;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int row = static_cast<int>(threadIdx.x) / 32;
     const int packets = chunks * (chunk / packet);
@@ -122,8 +119,8 @@ __device__ __forceinline__ void ternary_mma(const TernaryProduct& p, int part,
   extern __shared__ uint4 ternary_memory[];
   using Memory = RowsMemory<high>;
   const Memory memory{ternary_memory};
-  // Chunks whose codes are loaded before the first is multiplied: eight loads at once of few rows.
-  constexpr int chunks_ahead = is_many<high> ? 1 : 8 / wide;
+  // Chunks whose codes are loaded before the first is multiplied: eight loads at once.
+  constexpr int chunks_ahead = 8 / wide;
   constexpr int warp_columns = 8 * wide;
   constexpr int columns = warp_columns * (warps / k_warps);
   const int thread = static_cast<int>(threadIdx.x);

@@ -323,6 +323,7 @@ export class Decoder implements Disposable {
     for (const [index, layer] of this.weights.layers.entries()) {
       // The memory of a layer is that of the next one.
       using scope = new TensorScope();
+      layer.fetch?.();
       const next = this.#layer(layer, this.#pools[index]!, stream, batch);
       stream.pending?.dispose();
       if (next.hidden !== stream.hidden) stream.hidden.dispose();

@@ -11,7 +11,8 @@ import { copyOf } from "../../tensor/elementwise_kernel.ts";
 import { templates } from "../../tensor/kit/expression/kernel_template.ts";
 import { newTensor } from "../../tensor/kit/kernel_call.ts";
 import { runTemplate } from "../../tensor/kit/templates.ts";
-import { empty, fromBuffer, matmul, multiply, rmsNorm, type Tensor } from "../../tensor/mod.ts";
+import { empty, fromBuffer, matmul, rmsNorm, type Tensor } from "../../tensor/mod.ts";
+import { multiplyScaledRows } from "../../ternary/integer_product.ts";
 import { quantizeActivations } from "../../ternary/quantize.ts";
 import { BLOCK_FORMATS, type BlockFormat } from "../files/block_formats.ts";
 import { isFloat } from "../files/file_weight.ts";
@@ -78,8 +79,13 @@ export function blockElements(
     results: { out: out as Tensor },
     numbers: {},
     body: `  const auto half_at = [=](i64 at) {
-    const unsigned short bits = static_cast<unsigned short>(bytes[at] | bytes[at + 1] << 8);
-    return load(*reinterpret_cast<const __half*>(&bits));
+    const int bits = bytes[at] | bytes[at + 1] << 8;
+    const int size = bits & 0x7fff;
+    // The exponent of float32 is larger by 112; subnormal numbers are multiples of 2^-24.
+    const int exponent = size < 0x7c00 ? 112 << 23 : 224 << 23;
+    const float value = size < 0x400 ? static_cast<float>(size) * 5.9604644775390625e-8f
+                                     : __int_as_float((size << 13) + exponent);
+    return bits < 0x8000 ? value : -value;
   };
   const auto signed_at = [=](i64 at) {
     return static_cast<float>(static_cast<signed char>(bytes[at]));
@@ -180,8 +186,7 @@ export function logitsOf(
     const rows = y.dtype === dtype ? y : y.astype(dtype);
     return matmul(rows as Tensor, values.transpose() as Tensor, { dtype: "float32", ...place });
   }
-  const rows = quantizeRows(hidden, { norm, residual });
-  const sums = matmul(rows.values, values.transpose() as Tensor<"int8">, { dtype: "int32" });
-  const scaled = multiply(sums.astype("float32"), scale);
-  return multiply(scaled, rows.scale.reshape([-1, 1]), place);
+  const { values: q, scale: factor } = quantizeRows(hidden, { norm, residual });
+  const table = { values: values as Tensor as Tensor<"int8">, scale };
+  return multiplyScaledRows({ values: q, scale: factor }, table, out);
 }

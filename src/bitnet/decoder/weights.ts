@@ -4,9 +4,11 @@
  * @module
  */
 
-import { cannot, refuseOption, requireOptions } from "../../ffi/arguments.ts";
+import { cannot, checkInteger, refuseOption, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
+import { PinnedBuffer } from "../../memory/pinned_buffer.ts";
+import { defaultStream } from "../../stream/stream.ts";
 import { shapeText } from "../../tensor/kit/layout.ts";
 import { placeOf, type TensorDevice } from "../../tensor/kit/placement.ts";
 import { abs, empty, fromTypedArray, max, type Tensor, tidy } from "../../tensor/mod.ts";
@@ -28,6 +30,7 @@ import { bytesOfRows, type DecoderDType, readTable, type Table } from "./table.t
 import { WeightTransfer } from "./transfer.ts";
 
 const ACTION = "load a decoder";
+const NAMES = ["device", "dtype", "head", "residentLayers", "onProgress", "signal"];
 const FLOATS: readonly string[] = ["float32", "float16", "bfloat16"] satisfies DecoderDType[];
 
 /** Options of {@linkcode loadDecoderWeights}. */
@@ -41,6 +44,11 @@ export interface DecoderWeightsOptions {
    * is the same table. It is the default for files that have blocks of integers, without `dtype`.
    */
   readonly head?: "float" | "int8";
+  /**
+   * The number of layers whose matrices stay on the device, all of them by default. Those of the others
+   * lie in memory of the host, from which each use copies them.
+   */
+  readonly residentLayers?: number;
   /** Is called with the bytes read so far, and those of all weights. */
   readonly onProgress?: (read: number, bytes: number) => void;
   /** Ends the loading, which rejects with its reason. */
@@ -59,6 +67,8 @@ export interface LayerWeights {
   /** The rows of the gate, then those of its factor. */
   readonly gateUp: TernaryWeights;
   readonly down: TernaryWeights;
+  /** Of a layer whose matrices lie in memory of the host: brings them to the device before their use. */
+  readonly fetch?: () => void;
 }
 
 /** The weights of a decoder on a device. */
@@ -74,10 +84,10 @@ export interface DecoderWeights extends Disposable {
 }
 
 /** The element type of a table on the device. */
-function tableType(
+export function tableType(
   { name, format }: WeightSource,
   { isHeadTied }: ModelConfig,
-  { dtype, head }: DecoderWeightsOptions,
+  { dtype, head }: Pick<DecoderWeightsOptions, "dtype" | "head">,
 ): DecoderDType | "int8" {
   const isHead = name === "head" || isHeadTied;
   if (isHead && head === "int8") return "int8";
@@ -92,9 +102,14 @@ function scalesOfAll(
   rows: readonly number[],
 ): Float32Array<ArrayBuffer> {
   if (scales.length === 1) return scales[0]!;
-  return Float32Array.from(
-    scales.flatMap((own, part) => own.length > 1 ? [...own] : new Array(rows[part]).fill(own[0])),
-  );
+  const all = new Float32Array(rows.reduce((sum, count) => sum + count, 0));
+  let start = 0;
+  for (const [part, own] of scales.entries()) {
+    const target = all.subarray(start, start += rows[part]!);
+    if (own.length > 1) target.set(own);
+    else target.fill(own[0]!);
+  }
+  return all;
 }
 
 /** The magnitude of elements that are 0 or plus or minus one number. */
@@ -225,6 +240,16 @@ class WeightReader implements AsyncDisposable {
     });
   }
 
+  /** Reads layers one by one, and moves their matrices to memory of the host. */
+  async offload(layers: readonly number[]): Promise<LayerWeights[]> {
+    const moved: LayerWeights[] = [];
+    for (const layer of layers) {
+      const own = await readLayer(this, this.#source.config, layer);
+      moved.push(await offloadLayer(own, moved[0], this.#own));
+    }
+    return moved;
+  }
+
   /** Passes all weights to the caller, who disposes them. */
   release(): Disposable {
     const owned = new Set(this.#owned);
@@ -256,6 +281,45 @@ async function readLayer(reader: WeightReader, config: ModelConfig, layer: numbe
   });
 }
 
+/** The matrices of a layer, in the order of their use. */
+const MATRICES = ["queryKeyValue", "attentionOutput", "gateUp", "down"] as const;
+
+/**
+ * Moves the matrices of a layer to pinned memory. Before each use of the layer, its `fetch()` copies
+ * them to the device, in the memory of another layer: that of the first one which is moved.
+ *
+ * Copies are in the stream of the products, because they take so much longer than these that it
+ * would gain nothing to run both at once.
+ *
+ * @param layer Its matrices must not be used any more.
+ * @param shared The layer that was moved first, undefined for that one itself.
+ * @param own Owns the pinned memory.
+ */
+async function offloadLayer(
+  layer: LayerWeights,
+  shared: LayerWeights | undefined,
+  own: (memory: Disposable) => void,
+): Promise<LayerWeights> {
+  const { context } = layer.down;
+  const stream = defaultStream(context);
+  const moved = MATRICES.map((name) => {
+    const { shape, codes, scale } = layer[name];
+    const pinned = new PinnedBuffer(context, "uint8", codes.size);
+    own(pinned);
+    pinned.copyFrom(codes.buffer, { stream });
+    const target = shared === undefined ? codes : shared[name].codes;
+    const fetch = () => pinned.copyTo(target.buffer, { stream });
+    return { name, fetch, weights: weightsOfCodes(shape, target, scale) };
+  });
+  await stream.done();
+  if (shared !== undefined) MATRICES.forEach((name) => layer[name].codes.dispose());
+  return {
+    ...layer,
+    ...Object.fromEntries(moved.map(({ name, weights }) => [name, weights])),
+    fetch: () => moved.forEach(({ fetch }) => fetch()),
+  };
+}
+
 /** An object of the values that an object of promises gives. */
 async function allOf<Values extends object>(
   promises: { readonly [Name in keyof Values]: Values[Name] | Promise<Values[Name]> },
@@ -278,7 +342,7 @@ export async function loadDecoderWeights(
   source: ModelSource,
   options: DecoderWeightsOptions = {},
 ): Promise<DecoderWeights> {
-  requireOptions(options, ["device", "dtype", "head", "onProgress", "signal"], ACTION);
+  requireOptions(options, NAMES, ACTION);
   const { dtype, device, head } = options;
   if (dtype !== undefined && !FLOATS.includes(dtype)) {
     refuseOption(TypeError, ACTION, "dtype", FLOATS.join(", "), dtype);
@@ -287,16 +351,22 @@ export async function loadDecoderWeights(
     refuseOption(TypeError, ACTION, "head", "float or int8", head);
   }
   const config = requireConfig(source.config, ACTION);
+  const { residentLayers = config.layers } = options;
+  checkInteger(residentLayers, "options.residentLayers", ACTION, 0, config.layers);
   const context = placeOf(device === undefined ? {} : { device }, ACTION);
+  const numbers = Array.from({ length: config.layers }, (_, layer) => layer);
   await using reader = new WeightReader(source, context, options);
-  const { layers, ...tables } = await allOf({
+  const { resident, ...tables } = await allOf({
     embedding: reader.table("embedding"),
-    layers: Promise.all(
-      Array.from({ length: config.layers }, (_, layer) => readLayer(reader, config, layer)),
+    resident: Promise.all(
+      numbers.slice(0, residentLayers).map((layer) => readLayer(reader, config, layer)),
     ),
     outputNorm: reader.norm("outputNorm"),
     ...config.isHeadTied ? {} : { head: reader.table("head") },
   });
+  const layers = [...resident, ...await reader.offload(numbers.slice(residentLayers))];
+  // Operations that wait for a compiler hold memory.
+  await tables.embedding.values.ready();
   const weights = { config, context, head: tables.embedding, ...tables, layers };
   return { ...weights, ...reader.release() };
 }

@@ -6,8 +6,18 @@
 
 import { describeValue } from "../../ffi/describe_value.ts";
 import type { ChatMessage } from "../tokenizer/chat_template.ts";
+import type { GenerateOptions } from "../generation/settings.ts";
 import { ApiError, refuseField } from "./api_error.ts";
-import type { GenerateOptions, ServedModel } from "./served_model.ts";
+import type { Model } from "../model.ts";
+
+/**
+ * The members of a {@linkcode Model} that a {@linkcode ModelServer} uses.
+ * @category Server
+ */
+export type ServedModel = Pick<
+  Model,
+  "name" | "config" | "tokenizer" | "generate" | "statistics"
+>;
 
 /** The two forms of a completion: the answer in a chat, and the continuation of a text. */
 export type CompletionKind = "chat" | "text";

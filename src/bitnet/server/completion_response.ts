@@ -4,8 +4,8 @@
  * @module
  */
 
-import type { CompletionRequest } from "./completion_request.ts";
-import type { GeneratedPiece, Generation, ServedModel } from "./served_model.ts";
+import type { GeneratedPiece, Generation } from "../generation/generation.ts";
+import type { CompletionRequest, ServedModel } from "./completion_request.ts";
 
 /** The generations of a request and their effects on the server. */
 export interface RunningCompletion {
@@ -88,18 +88,14 @@ async function runAll<Result>(
   }
 }
 
-/**
- * Runs a completion and returns the body of its response.
- *
- * @throws The error that ended a generation.
- */
-export async function wholeCompletion(completion: RunningCompletion): Promise<Json> {
+async function choicesOf(completion: RunningCompletion, onFirst: () => void): Promise<Json[]> {
   const isChat = completion.request.kind === "chat";
-  const choices = await runAll(completion, async (generation, index) => {
+  return await runAll(completion, async (generation, index) => {
     const pieces: GeneratedPiece[] = [];
     for await (const piece of generation) {
       pieces.push(piece);
       completion.onPiece(generation);
+      onFirst();
     }
     const content = pieces.map(({ text }) => text).join("");
     return {
@@ -109,7 +105,34 @@ export async function wholeCompletion(completion: RunningCompletion): Promise<Js
       finish_reason: generation.finishReason,
     };
   });
-  return { ...headOf(completion), choices, usage: usageOf(completion) };
+}
+
+/**
+ * Runs a completion and returns the JSON of its response when the first token has been made. Deno
+ * notices that a client has left only if the response has begun.
+ *
+ * @throws The error that ended a generation before the first token. A later one ends the body.
+ */
+export async function wholeCompletion(
+  completion: RunningCompletion,
+): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+  const begun = Promise.withResolvers<void>();
+  const text = choicesOf(completion, begun.resolve).then((choices) => {
+    completion.onEnd();
+    return JSON.stringify({ ...headOf(completion), choices, usage: usageOf(completion) });
+  }, (error) => {
+    completion.onEnd(error);
+    throw error;
+  });
+  text.then(() => begun.resolve(), begun.reject);
+  await begun.promise;
+  return new ReadableStream({
+    async pull(controller) {
+      controller.enqueue(new TextEncoder().encode(await text));
+      controller.close();
+    },
+    cancel: completion.cancel,
+  });
 }
 
 /** Text that producers append to, and a client reads when it can. */

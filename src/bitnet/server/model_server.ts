@@ -7,12 +7,14 @@
 import { createHash } from "node:crypto";
 import { requireInteger, requireOptions } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
+import type { Generation } from "../generation/generation.ts";
 import { ApiError, refuseField } from "./api_error.ts";
 import CHAT_PAGE from "./chat_page.html" with { type: "text" };
 import {
   type CompletionKind,
   type CompletionRequest,
   readCompletion,
+  type ServedModel,
 } from "./completion_request.ts";
 import {
   type RunningCompletion,
@@ -20,7 +22,6 @@ import {
   wholeCompletion,
 } from "./completion_response.ts";
 import { RequestGuard } from "./request_guard.ts";
-import type { Generation, ServedModel } from "./served_model.ts";
 import { type ModelMetric, ServerMetrics } from "./server_metrics.ts";
 
 /**
@@ -126,8 +127,8 @@ interface Exchange {
   readonly path: string;
   readonly start: number;
   generations: readonly Generation[];
-  /** Whether the answer goes on after the response has begun. */
-  isStreamed: boolean;
+  /** Whether the response begins before the answer ends. */
+  hasBegun: boolean;
 }
 
 interface Route {
@@ -226,7 +227,7 @@ export class ModelServer {
       path: Object.hasOwn(this.#routes, pathname) ? pathname : "other",
       start: performance.now(),
       generations: [],
-      isStreamed: false,
+      hasBegun: false,
     };
     let response: Response;
     let failure: unknown;
@@ -242,7 +243,7 @@ export class ModelServer {
     for (const [name, value] of Object.entries(this.#guard.originHeaders(request))) {
       response.headers.set(name, value);
     }
-    if (!exchange.isStreamed) this.#endExchange(exchange, response.status, failure);
+    if (!exchange.hasBegun) this.#endExchange(exchange, response.status, failure);
     return response;
   };
 
@@ -368,22 +369,19 @@ export class ModelServer {
     const model = this.#requireModel();
     const completion = readCompletion(body, kind, model);
     const running = this.#start(completion, model, exchange);
-    if (completion.isStreamed) {
-      exchange.isStreamed = true;
-      return new Response(streamedCompletion(running), {
-        headers: {
-          "content-type": "text/event-stream; charset=utf-8",
-          // Proxies must neither store nor hold back events.
-          "cache-control": "no-cache",
-          "x-accel-buffering": "no",
-        },
-      });
+    if (!completion.isStreamed) {
+      const headers = { "content-type": "application/json" };
+      return new Response(await wholeCompletion(running), { headers });
     }
-    try {
-      return Response.json(await wholeCompletion(running));
-    } finally {
-      running.onEnd();
-    }
+    exchange.hasBegun = true;
+    return new Response(streamedCompletion(running), {
+      headers: {
+        "content-type": "text/event-stream; charset=utf-8",
+        // Proxies must neither store nor hold back events.
+        "cache-control": "no-cache",
+        "x-accel-buffering": "no",
+      },
+    });
   }
 
   /** Refuses answers for which there is no room. */
@@ -405,7 +403,6 @@ export class ModelServer {
   }
 
   #start(completion: CompletionRequest, model: ServedModel, exchange: Exchange): RunningCompletion {
-    const { request } = exchange;
     const answers = completion.prompts.length * completion.options.length;
     this.#admit(answers);
     const control = new AbortController();
@@ -424,13 +421,13 @@ export class ModelServer {
       leave();
       throw refusalOf(error);
     }
-    request.signal.addEventListener("abort", () => control.abort(clientLeft()));
     const times = new Map<Generation, number>();
     return {
       request: completion,
       model,
       generations: exchange.generations,
       onPiece: (generation) => {
+        exchange.hasBegun = true;
         const now = performance.now();
         const last = times.get(generation);
         times.set(generation, now);
@@ -443,7 +440,7 @@ export class ModelServer {
       cancel: () => control.abort(clientLeft()),
       onEnd: (error) => {
         leave();
-        if (exchange.isStreamed) this.#endExchange(exchange, 200, error);
+        if (exchange.hasBegun) this.#endExchange(exchange, 200, error);
         return error === undefined ? undefined : apiErrorOf(error);
       },
     };
@@ -481,12 +478,24 @@ function refusalOf(error: unknown): unknown {
   return new ApiError(400, error.message, { code });
 }
 
+/** The state of a model as metrics. */
 function modelMetrics(model: ServedModel | undefined): ModelMetric[] {
   if (model === undefined) return [];
-  return Object.entries(model.statistics()).map(([name, value]) => ({
+  const values = model.statistics();
+  const metric = (name: string, kind: ModelMetric["kind"], help: string, value: number) => ({
     name,
-    kind: "gauge",
-    help: name,
+    kind,
+    help,
     value,
-  }));
+  });
+  return [
+    metric("sequences_running", "gauge", "Sequences that have pages.", values.running),
+    metric("sequences_waiting", "gauge", "Sequences that wait for pages.", values.waiting),
+    metric("cache_pages", "gauge", "Pages of the cache.", values.pages),
+    metric("cache_pages_free", "gauge", "Pages that a sequence can take.", values.freePages),
+    metric("cache_bytes", "gauge", "Memory of the cache.", values.cacheBytes),
+    metric("prompt_tokens_total", "counter", "Computed tokens of prompts.", values.promptTokens),
+    metric("generated_tokens_total", "counter", "Generated tokens.", values.generatedTokens),
+    metric("preemptions_total", "counter", "Sequences that gave up pages.", values.preemptions),
+  ];
 }

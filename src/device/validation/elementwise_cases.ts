@@ -54,7 +54,7 @@ function filled<D extends DType>(dtype: D, length: number): TypedArrayOf<D, Arra
 
 function fillCase(dtype: DType): ValidationCase {
   return {
-    kernel: "fill",
+    operation: "fill",
     dtype,
     async run(device, size) {
       using out = device.allocate(dtype, size);
@@ -95,7 +95,7 @@ function storedResult<D extends NumericDType>(
 
 function binaryCase(operation: "add" | "multiply", dtype: NumericDType): ValidationCase {
   return {
-    kernel: operation,
+    operation,
     dtype,
     async run(device, size, random) {
       const a = randomElements(dtype, size, random);
@@ -133,7 +133,7 @@ const OFFSET = -1.3;
 
 function scaleCase(dtype: FloatingDType): ValidationCase {
   return {
-    kernel: "scale",
+    operation: "scale",
     dtype,
     async run(device, size, random) {
       const a = randomElements(dtype, size, random);
@@ -154,7 +154,7 @@ function scaleCase(dtype: FloatingDType): ValidationCase {
 
 function axpyCase(dtype: FloatingDType): ValidationCase {
   return {
-    kernel: "axpy",
+    operation: "axpy",
     dtype,
     async run(device, size, random) {
       const a = randomElements(dtype, size, random);

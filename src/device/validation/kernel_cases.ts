@@ -15,7 +15,7 @@ export const KERNEL_CASES: readonly ValidationCase[] = [...ELEMENTWISE_CASES, ..
 
 /** The names of the methods. */
 export const KERNEL_OPERATIONS: readonly string[] = [
-  ...new Set(KERNEL_CASES.map(({ kernel }) => kernel)),
+  ...new Set(KERNEL_CASES.map(({ operation }) => operation)),
 ];
 
 /** A case with a number of elements. */
@@ -27,7 +27,7 @@ export interface SizedCase {
 /** The cases of some operations with each of some sizes. */
 export function sizedCases(operations: readonly string[], sizes: readonly number[]): SizedCase[] {
   return KERNEL_CASES
-    .filter(({ kernel }) => operations.includes(kernel))
+    .filter(({ operation }) => operations.includes(operation))
     .flatMap((candidate) =>
       sizes
         .filter((size) => size > 0 || candidate.needsElements !== true)
@@ -44,12 +44,11 @@ export async function runSizedCases(
 ): Promise<ValidationRow[]> {
   const rows: ValidationRow[] = [];
   const { label, info: { fake } } = device;
-  for (const { candidate: { kernel, memory, dtype, run }, size } of work) {
-    onStart?.(kernel);
+  for (const { candidate: { operation, variant = "", dtype, run }, size } of work) {
+    onStart?.(operation);
     const { maxError, bound, passed } = await run(device, size, new RandomSource(seed + size));
-    const variant = ["device.kernels", ...(memory === undefined ? [] : [memory])].join(" ");
-    const named = { operation: kernel, variant, device: label, fake, dtype, size };
-    rows.push({ ...named, maxError, bound, unit: "absolute", passed });
+    const named = { operation, variant: `device.kernels ${variant}`.trim(), device: label };
+    rows.push({ ...named, fake, dtype, size, maxError, bound, unit: "absolute", passed });
   }
   return rows;
 }

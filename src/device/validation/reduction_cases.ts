@@ -29,7 +29,7 @@ function integerSum(array: TypedArrayOf<NumericDType>): bigint {
 
 function sumCase(dtype: NumericDType): ValidationCase {
   return {
-    kernel: "sum",
+    operation: "sum",
     dtype,
     async run(device, size, random) {
       const array = randomElements(dtype, size, random);
@@ -53,7 +53,7 @@ function sumCase(dtype: NumericDType): ValidationCase {
 
 function meanCase(dtype: NumericDType): ValidationCase {
   return {
-    kernel: "mean",
+    operation: "mean",
     dtype,
     async run(device, size, random) {
       const array = moderateElements(dtype, size, random);
@@ -73,22 +73,22 @@ function meanCase(dtype: NumericDType): ValidationCase {
   };
 }
 
-function extremumCase(kernel: "min" | "max", dtype: NumericDType): ValidationCase {
+function extremumCase(operation: "min" | "max", dtype: NumericDType): ValidationCase {
   return {
-    kernel,
+    operation,
     dtype,
     needsElements: true,
     async run(device, size, random) {
       const array = randomElements(dtype, size, random);
       using x = device.upload(array, { dtype });
       using out = device.allocate(dtype, 1);
-      device.kernels[kernel](x, out);
+      device.kernels[operation](x, out);
       const actual = await out.toArray();
       if (isBig(array) && isBig(actual)) {
-        const better = (a: bigint, b: bigint) => (kernel === "min") === (a < b) ? a : b;
+        const better = (a: bigint, b: bigint) => (operation === "min") === (a < b) ? a : b;
         return compareIntegers(actual, [Array.from(array).reduce(better)]);
       }
-      const expected = readNumbers(dtype, array).reduce((a, b) => Math[kernel](a, b));
+      const expected = readNumbers(dtype, array).reduce((a, b) => Math[operation](a, b));
       return compareNumbers(readNumbers(dtype, actual), Float64Array.of(expected), () => 0);
     },
   };
@@ -96,7 +96,7 @@ function extremumCase(kernel: "min" | "max", dtype: NumericDType): ValidationCas
 
 function momentsCase(dtype: NumericDType): ValidationCase {
   return {
-    kernel: "moments",
+    operation: "moments",
     dtype,
     async run(device, size, random) {
       const array = moderateElements(dtype, size, random);
@@ -142,8 +142,8 @@ function histogramCase(
 ): ValidationCase {
   const bins = HISTOGRAM_BINS[memory];
   return {
-    kernel: "histogram",
-    memory,
+    operation: "histogram",
+    variant: memory,
     dtype,
     async run(device, size, random) {
       const array = moderateElements(dtype, size, random);

@@ -18,9 +18,9 @@ import type { Device } from "../device.ts";
 /** One method of `device.kernels` with one element type. */
 export interface ValidationCase {
   /** The name of the method. */
-  readonly kernel: string;
+  readonly operation: string;
   /** The memory that its kernel works in, if the method has several kernels. */
-  readonly memory?: string;
+  readonly variant?: string;
   /** The element type. */
   readonly dtype: DType;
   /** Whether it needs at least one element. */

@@ -192,6 +192,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/kernels/tensor/sort_threads.cuh",
   "csrc/kernels/tensor/vectors.cuh",
   "csrc/kernels/tensor/warp.cuh",
+  "csrc/kernels/ternary/integer_rows.cuh",
   "csrc/kernels/ternary/ternary.cuh",
   "csrc/kernels/ternary/ternary_matmul.cuh",
   "csrc/kernels/ternary/ternary_matmul_loops.cuh",

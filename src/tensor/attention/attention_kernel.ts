@@ -63,7 +63,11 @@ const DECODE_MMA_BYTES = 112 * 1024;
 const DECODE_MMA_STAGES = 3;
 /** The bytes of a read. */
 const CHUNK_BYTES = 16;
-/** Keys and values that blocks read at the same time: what the second-level cache of an H100 holds. */
+/**
+ * The tiles of a section, as many as blocks run at once; its keys and values are at most what the
+ * second-level cache of an H100 holds.
+ */
+const SECTION_TILES = 256;
 const SECTION_BYTES = 32 * 2 ** 20;
 /** A block beyond all keys, in 32 bits. */
 const MAX_BLOCK = 2 ** 31;
@@ -389,10 +393,11 @@ function tensorCoreKernel(call: AttentionPlan, rows: number): AttentionKernel {
  * heads begin first, and the launch does not end with a long one. Their keys and values stay in the
  * second-level cache.
  */
-function sectionOf({ k, v, batches, keys, right }: AttentionPlan): number {
+function sectionOf({ k, v, batches, keys, right }: AttentionPlan, tiles: number): number {
   if (storageOf(k).work.form === "block" || right >= keys) return 1;
   const bytes = keys * (k.shape[3]! + v.shape[3]!) * bytesPerElement(k.dtype);
-  return Math.max(1, Math.min(batches * k.shape[1]!, Math.floor(SECTION_BYTES / bytes)));
+  const heads = Math.min(Math.ceil(SECTION_TILES / tiles), Math.floor(SECTION_BYTES / bytes));
+  return Math.max(1, Math.min(batches * k.shape[1]!, heads));
 }
 
 /** The tiles of queries, the parts of the keys, and the launch. */
@@ -410,7 +415,7 @@ export function planAttention(call: AttentionPlan) {
     : Math.min(Math.ceil(split.blocks / jobs), Math.floor(keys / split.keys));
   const partKeys = Math.max(1, Math.ceil(keys / Math.max(1, wanted) / KEY_TILE)) * KEY_TILE;
   const parts = Math.max(1, Math.ceil(keys / partKeys));
-  return { kernel, tiles, section: sectionOf(call), partKeys, parts, grid: jobs * parts };
+  return { kernel, tiles, section: sectionOf(call, tiles), partKeys, parts, grid: jobs * parts };
 }
 
 /** Runs attention on a stream; the tensors are checked. */
@@ -513,7 +518,7 @@ export function runAttention(call: AttentionCall, stream: Stream): void {
       });`,
     size: sizeOf(shape),
     ...(storageOf(out).work.form === "threads"
-      ? { grid: { grid: Math.ceil(sizeOf(shape) / THREADS), block: THREADS } }
+      ? { grid: { grid: sizeOf(shape.slice(0, 3)) * Math.ceil(valueSize / WARP), block: THREADS } }
       : {}),
   }, stream);
 }

@@ -38,6 +38,7 @@ import {
   type MatrixLayout,
   type MatrixOperand,
 } from "./problem.ts";
+import { isFasterByRows } from "./row_variants.ts";
 import type { MatmulVariant } from "./variants.ts";
 
 /** Bytes of workspace that an algorithm may take, as NVIDIA recommends for an H100. */
@@ -362,6 +363,9 @@ export const CUBLASLT_VARIANT: MatmulVariant = {
   supports(problem, isRequested) {
     const found = cublasLtOf(problem.context.library);
     if ("problem" in found) return { supported: false, reason: found.problem };
+    if (!isRequested && isFasterByRows(problem)) {
+      return { supported: false, reason: "few rows of float32 are faster without it" };
+    }
     const isCopied = isRequested || isWorthCopies(problem);
     const copied = isCopied ? withDotProducts(problem, copyLayout) : undefined;
     const { algorithms, problem: reason } = planFor(copied ?? problem);

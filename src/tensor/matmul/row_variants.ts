@@ -28,6 +28,8 @@ const DEPTH = 4096;
 const PACKET_BYTES = 16;
 /** The sums of a thread, which are in registers. */
 const MAX_SUMS = 32;
+/** Blocks for about all multiprocessors of a large GPU, of which each then reads whole lines of the cache. */
+const MANY_BLOCKS = 128;
 /** Shared memory for the left operand, of which a multiprocessor has some for several blocks. */
 const LEFT_BYTES = 2 ** 15;
 
@@ -39,6 +41,8 @@ interface RowPlan extends OwnPlan {
   /** Parts along k. */
   readonly parts: number;
   readonly launchBounds: readonly [threads: number, blocks: number];
+  /** Whether blocks read whole lines of the cache. */
+  readonly isWide: boolean;
 }
 
 /** The product whose rows are few: the given one, or the transposed one. */
@@ -51,12 +55,17 @@ function planThreads({ m, n, k, b, sums, batch, work }: MatmulProblem): RowPlan 
   const isAlong = layout === "any" ? b.row === 1 : layout === "along";
   const whole = PACKET_BYTES / size;
   const width = layout !== "any" && (isAlong ? k : n) % whole === 0 ? whole : 1;
-  const inFlight = width === 1 ? 16 : 8;
-  const left = 32 * width * inFlight * bytesPerElement(sums);
+  const loads = width === 1 ? 16 : 8;
+  const left = 32 * width * loads * bytesPerElement(sums);
   const most = Math.min(8, MAX_SUMS / width, isAlong ? LEFT_BYTES / left : 8);
   const rows = [1, 2, 4, 8].find((it) => it >= Math.min(m, most))!;
   // Half a line of the cache, so that the columns of small matrices suffice for all multiprocessors.
-  const lanes = width === 1 ? 16 : Math.min(4, 2 * size);
+  const fewLanes = width === 1 ? 16 : Math.min(4, 2 * size);
+  const isWide = b.dtype === "float32" && !isAlong && width > 1 &&
+    ceil(n, 2 * fewLanes * width) * ceil(m, rows) >= MANY_BLOCKS;
+  const lanes = isWide ? 2 * fewLanes : fewLanes;
+  // A multiprocessor has one block then, whose threads load as much as those of two.
+  const inFlight = isWide && rows === 1 ? 2 * loads : loads;
   const columns = isAlong ? WARPS : lanes * width;
   const parts = Math.max(1, ceil(k, DEPTH));
   const plan = planOf({ batch, work }, [m, n], [rows, columns], THREADS);
@@ -68,14 +77,28 @@ function planThreads({ m, n, k, b, sums, batch, work }: MatmulProblem): RowPlan 
     grid: plan.grid * parts,
     call: `matmul_rows_${name}<${parameters.join(", ")}>(product, finish, tile, down);`,
     parts,
+    isWide,
     // With fewer registers, loads would wait for products.
-    launchBounds: [THREADS, rows === 1 && size > 1 ? 3 : 2],
+    launchBounds: [THREADS, rows === 1 && size > 1 && !isWide ? 3 : 2],
   };
+}
+
+/** Rows of float32 that cuBLASLt multiplies no faster on an H200, whatever the matrix is. */
+const FASTER_ROWS = 4;
+
+/** Whether `rows` was measured to be faster than cuBLASLt: few rows of float32, or a wide result. */
+export function isFasterByRows(problem: MatmulProblem): boolean {
+  const few = withFewRows(problem);
+  const { m, a, b, sums, mode, work } = few;
+  const isFloat32 = [a.dtype, b.dtype, sums].every((it) => it === "float32") &&
+    (mode === "auto" || mode === "fp32");
+  if (work.form === "block" || !isFloat32 || m > MAX_ROWS) return false;
+  return m <= FASTER_ROWS || (m > MAX_ROWS / 2 && planThreads(few).isWide);
 }
 
 function launchThreads(problem: MatmulProblem, result: Tensor): void {
   const { m, n, batch, sums, context, stream } = problem;
-  const { call, parts, launchBounds, ...plan } = planThreads(problem);
+  const { call, parts, launchBounds, isWide: _wide, ...plan } = planThreads(problem);
   const own = { template: templates.matmul, launchBounds };
   if (parts === 1) return run(problem, result, call, plan, own);
   // The sums of each part, which are finished as they are added up.

@@ -21,7 +21,7 @@ import {
   type ModelServerOptions,
   type ServedRequest,
 } from "../../../src/bitnet/server/model_server.ts";
-import type { ServedModel } from "../../../src/bitnet/server/served_model.ts";
+import type { ServedModel } from "../../../src/bitnet/server/completion_request.ts";
 import { ScriptedModel } from "./scripted_model.ts";
 
 const ANSWER = "hello world, hello 🌍!";
@@ -49,8 +49,15 @@ async function withServer(
     server.fetch,
   );
   const url = `http://127.0.0.1:${http.addr.port}`;
-  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
-  await run({ client, server, url, log });
+  const client = new OpenAI({
+    ...{ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0, timeout: 10_000 },
+  });
+  try {
+    await run({ client, server, url, log });
+  } finally {
+    // Answers that still run would keep the port open.
+    server.abort();
+  }
 }
 
 /** A request of a server without a port. */
@@ -99,7 +106,8 @@ Deno.test("The package openai lists the model, and completes chats and texts", (
       text.choices.map(({ index, text, finish_reason }) => [index, text, finish_reason]),
       [0, 1, 2, 3].map((index) => [index, "hello world", "length"]),
     );
-    assertEquals(text.usage!.completion_tokens, 8);
+    // Prompts of two and four tokens count once for their two choices.
+    assertEquals([text.usage!.prompt_tokens, text.usage!.completion_tokens], [6, 8]);
     const last = log.at(-1)!;
     assertEquals([last.path, last.status, last.generatedTokens], ["/v1/completions", 200, 8]);
   }));
@@ -199,7 +207,8 @@ Deno.test("Messages may have parts, the role developer, and the empty fields of 
     { role: "assistant", content: null, refusal: null, annotations: [] },
     { role: "user", content: "\ud800" },
   ];
-  assertEquals((await server.fetch(postChat({ messages }))).status, 200);
+  const response = await server.fetch(postChat({ messages }));
+  assertEquals(response.status, 200, await response.text());
   assertEquals(
     model.calls[0]!.prompt,
     "System: short<|eot_id|>User: hello world<|eot_id|>Assistant: <|eot_id|>User: \ufffd<|eot_id|>Assistant: "
@@ -302,15 +311,17 @@ Deno.test("Errors have the classes of the package openai", async () => {
     assertEquals([error.param, error.code], ["temperature", "invalid_value"]);
     const key = new OpenAI({ baseURL: `${url}/v1`, apiKey: "wrong", maxRetries: 0 });
     await assertRejects(() => key.models.list(), AuthenticationError, "key");
+    await assertRejects(() => create({ n: 3 }), BadRequestError, "at most 2 answers");
     const release = model.hold();
     const held = create({ n: 2 });
-    await until(() => model.running === 2);
+    await until(() => model.tokens === 2);
     const busy = await assertRejects(() => create(), RateLimitError, "2 answers run");
     assertEquals(busy.headers?.get("retry-after"), "1");
-    await assertRejects(() => create({ n: 3 }), BadRequestError, "at most 2 answers");
+    // The response has begun, so its status can change no more.
     release(new Error("the device is lost"));
-    await assertRejects(() => held, InternalServerError, "the device is lost");
-    model.hold()(new Error("lost again"));
+    await assertRejects(() => held);
+    model.failure = new Error("lost again");
+    await assertRejects(() => create(), InternalServerError, "lost again");
     const stream = await client.chat.completions.create({
       ...{ model: "scripted", messages: MESSAGES, stream: true },
     });
@@ -328,7 +339,8 @@ Deno.test("A client that leaves ends its answers, streamed or not", async () => 
       const control = new AbortController();
       const body = { model: "scripted", messages: MESSAGES, n: 2, stream };
       const answer = client.chat.completions.create(body, { signal: control.signal });
-      await until(() => model.running === 2);
+      await until(() => model.tokens === 2);
+      model.tokens = 0;
       const read = (async () => {
         const result = await answer;
         if (Symbol.asyncIterator in result) await Array.fromAsync(result);
@@ -400,8 +412,15 @@ Deno.test("/metrics is Prometheus' text format and counts requests, times and th
       ["time_per_token_seconds_count", 3],
       ['request_duration_seconds_bucket{le="+Inf"}', 1],
       ["answers_in_progress", 0],
+      ["cache_pages_free", 8],
+      ["generated_tokens_total", 9],
     ] as const
   ) assertEquals(samples.get(`gridstride_${name}`), value, name);
+  const buckets = [...samples].filter(([name]) => name.includes("time_per_token_seconds_bucket"));
+  const counts = buckets.map(([, count]) => count);
+  assertEquals(counts, counts.toSorted((a, b) => a - b));
+  assertEquals(buckets.slice(-2).map(([name]) => name.match(/le="(.*)"/)![1]), ["600", "+Inf"]);
+  assertEquals(counts.slice(-2), [3, 3]);
 });
 
 Deno.test("/health says whether the model loads, runs, or stops, and requests get 503 meanwhile", async () => {
@@ -427,7 +446,7 @@ Deno.test("/health says whether the model loads, runs, or stops, and requests ge
   assertEquals([late.status, (await late.json()).error.code], [503, "shutting_down"]);
   release();
   await drained;
-  assertEquals((await answer).status, 200);
+  assertEquals((await (await answer).json()).object, "chat.completion");
   const failing = new ModelServer(Promise.reject(new Error("no such file")));
   await Promise.resolve();
   const failed = await failing.fetch(postChat({}));
@@ -439,11 +458,11 @@ Deno.test("abort() ends the answers that run with an error", async () => {
   model.hold();
   const server = new ModelServer(model);
   const [whole, stream] = [server.fetch(postChat({})), server.fetch(postChat({ stream: true }))];
-  await until(() => model.running === 2);
+  await until(() => model.tokens === 2);
   const drained = server.drain();
   server.abort();
   await drained;
-  assertEquals((await whole).status, 503);
+  await assertRejects(async () => await (await whole).text(), Error, "shutting down");
   assertStringIncludes(await (await stream).text(), '"code":"shutting_down"');
   assertEquals(model.running, 0);
 });

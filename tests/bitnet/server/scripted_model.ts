@@ -4,11 +4,11 @@
  * @module
  */
 
-import type {
-  GenerateOptions,
-  Generation,
-  ServedModel,
-} from "../../../src/bitnet/server/served_model.ts";
+import type { ModelConfig } from "../../../src/bitnet/config.ts";
+import type { Generation } from "../../../src/bitnet/generation/generation.ts";
+import type { GenerateOptions } from "../../../src/bitnet/generation/settings.ts";
+import type { ModelStatistics } from "../../../src/bitnet/model.ts";
+import type { ServedModel } from "../../../src/bitnet/server/completion_request.ts";
 import { StopMatcher } from "../../../src/bitnet/tokenizer/stop_matcher.ts";
 import { ModelTokenizer } from "../../../src/bitnet/tokenizer/tokenizer.ts";
 import { ggufTokenizer } from "../../../src/bitnet/tokenizer/gguf_tokenizer.ts";
@@ -17,7 +17,7 @@ import { smallVocabulary } from "../tokenizer/vocabularies.ts";
 /** A model that answers each prompt with the same text, and counts what runs. */
 export class ScriptedModel implements ServedModel {
   readonly name = "scripted";
-  readonly config = { contextLength: 64 };
+  readonly config: ModelConfig;
   readonly tokenizer: ModelTokenizer = new ModelTokenizer(ggufTokenizer(smallVocabulary()));
   /** The text of every answer. */
   readonly answer: string;
@@ -25,10 +25,15 @@ export class ScriptedModel implements ServedModel {
   readonly calls: { readonly prompt: string; readonly options: GenerateOptions }[] = [];
   /** Answers that run. */
   running = 0;
+  /** Tokens of all answers. */
+  tokens = 0;
+  /** The error of each answer before its first token. */
+  failure: Error | undefined;
   #gate: Promise<void> = Promise.resolve();
 
-  constructor(answer = "hello world, hello 🌍!") {
+  constructor(answer = "hello world, hello 🌍!", contextLength = 64) {
     this.answer = answer;
+    this.config = { contextLength } as ModelConfig;
   }
 
   /** Holds each answer after its first token until the result is called with an error or none. */
@@ -39,7 +44,8 @@ export class ScriptedModel implements ServedModel {
     return (error) => error === undefined ? resolve() : reject(error);
   }
 
-  generate(prompt: ArrayLike<number>, options: GenerateOptions = {}): Generation {
+  generate(prompt: string | ArrayLike<number>, options: GenerateOptions = {}): Generation {
+    if (typeof prompt === "string") throw new TypeError("The server gives tokens");
     if (prompt.length >= this.config.contextLength) {
       throw new RangeError("Cannot generate as prompt must leave room in the context");
     }
@@ -47,8 +53,12 @@ export class ScriptedModel implements ServedModel {
     return new ScriptedGeneration(this, prompt.length, options, () => this.#gate);
   }
 
-  statistics(): Record<string, number> {
-    return { running: this.running, waiting: 0, pages: 8, freePages: 8 - this.running };
+  statistics(): ModelStatistics {
+    const { running } = this;
+    return {
+      ...{ running, waiting: 0, promptTokens: 7, generatedTokens: 9, preemptions: 1 },
+      ...{ pages: 8, freePages: 8 - running, pageSize: 16, cacheBytes: 4096 },
+    };
   }
 }
 
@@ -83,6 +93,7 @@ class ScriptedGeneration implements Generation {
     aborted.catch(() => {});
     this.#model.running++;
     try {
+      if (this.#model.failure !== undefined) throw this.#model.failure;
       for (const token of tokens) {
         // As a device does, which answers in a later turn of the event loop.
         const turn = new Promise((resolve) => setTimeout(resolve, 0));
@@ -91,6 +102,7 @@ class ScriptedGeneration implements Generation {
           this.generatedTokens === 0 ? turn : this.#gate().then(() => turn),
         ]);
         this.generatedTokens++;
+        this.#model.tokens++;
         const { text, stop } = matcher.push(decoder.push(token));
         const isLast = this.generatedTokens === tokens.length;
         if (stop !== undefined || isLast) this.finishReason = "stop";

@@ -91,7 +91,7 @@ for (const blockSize of [64, 128]) {
       // Two copies and the end of each, no look-up in the mask, and no comparison of keys.
       assertEquals(countOf(loop, /^BAR/), 2);
       assertEquals(countOf(loop, /^(?:STL|LDG\.|CALL)/), 0);
-      assertLessOrEqual(countOf(loop, /^ISETP/), 10);
+      assertLessOrEqual(countOf(loop, /^ISETP/), 12);
       // A tile has 64 or 128 rows, of which a warp has 32.
       assertEquals(countOf(loop, /^LDGSTS.*\.128$/), 2 * KEYS * 128 / 8 / blockSize);
       // Addresses of the next keys and values.

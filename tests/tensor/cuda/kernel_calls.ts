@@ -544,6 +544,7 @@ export const WITHOUT_KERNELS: Readonly<Record<string, string>> = {
   einsum: "matmul()",
   quantile: "sort()",
   percentile: "sort()",
+  histogram: "a built-in kernel",
   permutation: "argsort()",
   choice: "take()",
   tensordot: "matmul()",

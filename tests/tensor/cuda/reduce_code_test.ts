@@ -129,17 +129,20 @@ Deno.test(`Rows whose packets are single elements have many loads in flight${wit
   assert(code.registers <= 64, `${code.registers} registers`);
 });
 
-Deno.test(`Clusters read long rows once${withoutMachineCode}`, {
+Deno.test(`Large blocks and clusters read long rows once${withoutMachineCode}`, {
   ignore: withoutMachineCode !== "",
 }, async () => {
   const cases = [[[256, 10_001], LOAD, STORE, 20], [[65, 65_536], PACKET_LOAD, PACKET_STORE, 8]];
   for (const [shape, load, store, packets] of cases as [number[], RegExp, RegExp, number][]) {
-    for (const run of [(x: Tensor) => softmax(x), (x: Tensor) => layerNorm(x)]) {
+    for (const run of [softmax, layerNorm] as ((x: Tensor) => Tensor)[]) {
       const { instructions, registers } = await codeOf(run, shape);
       assertEquals(countOf(instructions, LOAD), COPIES * packets);
       assertEquals(countBefore(instructions, load, /^(FADD|FMNMX|SHFL|STG)/), COPIES * packets);
       assertEquals(countOf(instructions, store), packets);
-      assert(countOf(instructions, /^UCGABAR_WAIT/) >= 3, "no exchanges between blocks");
+      // What a softmax keeps leaves a large block no registers.
+      const isLarge = run === layerNorm && shape[1] === 10_001;
+      const exchanges = countOf(instructions, /^UCGABAR_WAIT/);
+      assert(isLarge ? exchanges === 0 : exchanges >= 3, `${exchanges} exchanges between blocks`);
       assert(registers <= 64, `${registers} registers`);
     }
   }

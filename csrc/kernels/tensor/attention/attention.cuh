@@ -101,8 +101,8 @@ __device__ __forceinline__ AttentionJob attention_job(const Attention& a, int ti
   AttentionJob job{};
   job.part = rest % a.parts;
   rest /= a.parts;
-  // Late tiles see more keys if the mask is causal: those of all heads of a section begin first, and
-  // short ones end the launch.
+  // Late tiles see more keys if the mask is causal: those of all heads of a section begin first,
+  // and short ones end the launch.
   const i64 first_head = rest / (a.section * a.tiles) * a.section;
   rest -= first_head * a.tiles;
   const i64 rest_heads = a.all_heads - first_head;
@@ -262,6 +262,7 @@ __device__ __forceinline__ void store_sum(const Attention& a, const AttentionJob
       row_sum == 0.0f ? -INFINITY : fmaf(log2f(row_sum), log_of_2, base);
 }
 
+#if defined(GS_BLOCK_FORM)
 // Merges the results of parts of the keys, each [rows, columns], by their sums.
 template <typename Out>
 __device__ __forceinline__ void merge_attention(i64 elements, i64 chunk, i64 parts, i64 rows,
@@ -270,8 +271,6 @@ __device__ __forceinline__ void merge_attention(i64 elements, i64 chunk, i64 par
   map(Space<1, 1>{}, elements, chunk, [=](const i64*, i64 i) {
     const i64 row = i / columns;
     float row_max = -INFINITY;
-    // Few threads merge many parts of decoding, so each has several loads in flight.
-#pragma unroll 16
     for (i64 part = 0; part < parts; ++part) {
       const float part_sum = part_sums[part * rows + row];
       row_max = part_sum > row_max ? part_sum : row_max;
@@ -279,7 +278,6 @@ __device__ __forceinline__ void merge_attention(i64 elements, i64 chunk, i64 par
     const float base = row_max == -INFINITY ? 0.0f : row_max;
     float weights = 0.0f;
     float value = 0.0f;
-#pragma unroll 16
     for (i64 part = 0; part < parts; ++part) {
       const float weight = exponential(part_sums[part * rows + row] - base);
       weights += weight;
@@ -291,6 +289,7 @@ __device__ __forceinline__ void merge_attention(i64 elements, i64 chunk, i64 par
     }
   });
 }
+#endif
 
 }  // namespace gridstride::tensor::attention
 

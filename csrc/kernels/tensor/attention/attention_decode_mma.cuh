@@ -5,14 +5,15 @@
  * Problem: that of attention.cuh, for at most 8 rows of queries, and rows of keys and values at
  * multiples of 16 bytes, of 16 bits per element and multiples of 16 elements. The limit is the read
  * of all keys and values, for which CUDA threads have too many products to add up.
- * Mapping: a block takes a part of the keys, of which each warp takes every Warps-th 16. Queries are
- * the upper 8 rows of a left operand and stay in registers. Keys and values are copied to a ring of
+ * Mapping: a block takes a part of the keys, whose steps of 16 its warps share out. Queries are the
+ * upper 8 rows of a left operand and stay in registers. Keys and values are copied to a ring of
  * Stages steps that belongs to the warp, so the loop has no barrier of the block.
  * The powers of scores are rounded to the element type, and what that takes from them is the lower
  * 8 rows of the left operand: their product, added at the end, makes up for it.
- * Hidden keys: as in attention_mma.cuh; a warp clears values that are NaN or infinite.
+ * Hidden keys: a step that all rows see takes no comparisons. In others the warp clears values that
+ * are NaN or infinite, and add_others() adds them.
  * Numerics: products with keys are exact and added up as floats; weights have twice the digits of
- * the element type. The base of powers changes as in attention_mma.cuh. The order depends on the
+ * the element type. The base of powers is a score, and changes seldom. The order depends on the
  * shape alone.
  */
 #pragma once

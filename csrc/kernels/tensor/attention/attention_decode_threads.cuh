@@ -30,6 +30,23 @@ __device__ __forceinline__ float fast_power_of_2(float x) {
   return result;
 }
 
+// Makes 0 of elements of 16 bits that are NaN or infinite, and returns whether there are any.
+// `infinity` has the bits of one.
+__device__ __forceinline__ bool clear_others(uint4& chunk, unsigned infinity) {
+  // Magnitudes of others reach the highest bit.
+  const unsigned distance = (0x8000u - infinity) * 0x10001u;
+  const auto others_of = [&](unsigned pair) { return (pair & 0x7fff7fffu) + distance; };
+  const uint4 pairs = chunk;
+  const unsigned others =
+      others_of(pairs.x) | others_of(pairs.y) | others_of(pairs.z) | others_of(pairs.w);
+  if ((others & 0x80008000u) == 0) return false;
+  const auto cleared = [&](unsigned pair) {
+    return pair & ~((others_of(pair) >> 15 & 0x10001u) * 0xffffu);
+  };
+  chunk = {cleared(pairs.x), cleared(pairs.y), cleared(pairs.z), cleared(pairs.w)};
+  return true;
+}
+
 // 16 bytes of elements.
 template <typename T>
 struct alignas(16) Chunk {

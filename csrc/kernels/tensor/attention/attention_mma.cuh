@@ -33,23 +33,6 @@ namespace gridstride::tensor::attention {
 
 constexpr float max_exponent = 8.0f;
 
-// Makes 0 of elements of a chunk that are NaN or infinite, and returns whether there are any.
-// `infinity` has the bits of one.
-__device__ __forceinline__ bool clear_others(uint4& chunk, unsigned infinity) {
-  // Magnitudes of others reach the highest bit.
-  const unsigned distance = (0x8000u - infinity) * 0x10001u;
-  const auto others_of = [&](unsigned pair) { return (pair & 0x7fff7fffu) + distance; };
-  const uint4 pairs = chunk;
-  const unsigned others =
-      others_of(pairs.x) | others_of(pairs.y) | others_of(pairs.z) | others_of(pairs.w);
-  if ((others & 0x80008000u) == 0) return false;
-  const auto cleared = [&](unsigned pair) {
-    return pair & ~((others_of(pair) >> 15 & 0x10001u) * 0xffffu);
-  };
-  chunk = {cleared(pairs.x), cleared(pairs.y), cleared(pairs.z), cleared(pairs.w)};
-  return true;
-}
-
 // Rows of queries, keys or values in shared memory, each of `Width` elements of 16 bits and a chunk
 // of 16 bytes without use: an odd number of chunks, so 8 rows below each other meet no bank twice.
 template <int Width>
@@ -423,7 +406,9 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
   };
   const auto fill_keys = [&](int begin, auto is_whole) {
     if constexpr (is_whole.value) {
-      fill_whole(TileK{}, tile_k, k_base, k_first, a.k[2], begin);
+      if (!HasBlocks || begin < limit()) {
+        fill_whole(TileK{}, tile_k, k_base, k_first, a.k[2], begin);
+      }
     } else if (begin < limit()) {
       TileK::template fill<KeyTile, threads>(
           tile_k, end - begin, size, source_of_rows(k_base, k_first, a.k[2], k_step, begin));
@@ -499,11 +484,12 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
   // The first tile from one on that a row of the block sees, or a key from the limit on. Registers
   // are scarce while tiles are multiplied, so it is looked up again.
   const auto visible_from = [&](int begin) {
-    if constexpr (!HasBlocks) return begin;
-    while (begin < limit()) {
-      const unsigned some = table->some[begin / word_keys % table_words] >> begin / KeyTile % 32;
-      if (some != 0) return begin + (__ffs(some) - 1) * KeyTile;
-      begin = (begin / word_keys + 1) * word_keys;
+    if constexpr (HasBlocks) {
+      while (begin < limit()) {
+        const unsigned some = table->some[begin / word_keys % table_words] >> begin / KeyTile % 32;
+        if (some != 0) return begin + (__ffs(some) - 1) * KeyTile;
+        begin = (begin / word_keys + 1) * word_keys;
+      }
     }
     return begin;
   };
@@ -520,15 +506,16 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
   };
   // The rows of this thread that see a tile, as bits.
   const auto visible_rows = [&](int begin) {
-    if constexpr (!HasBlocks) return ~0u;
     unsigned result = 0;
-    const bool* const column = blocks + block_column(begin);
+    if constexpr (HasBlocks) {
+      const bool* const column = blocks + block_column(begin);
 #pragma unroll
-    for (int t = 0; t < RowTiles; ++t) {
+      for (int t = 0; t < RowTiles; ++t) {
 #pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        const bool is_visible = column[block_rows[warp_row + t * 16 + r * 8 + lane / 4]];
-        result |= static_cast<unsigned>(is_visible) << (2 * t + r);
+        for (int r = 0; r < 2; ++r) {
+          const bool is_visible = column[block_rows[warp_row + t * 16 + r * 8 + lane / 4]];
+          result |= static_cast<unsigned>(is_visible) << (2 * t + r);
+        }
       }
     }
     return result;
@@ -556,7 +543,8 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
   if (threadIdx.x == 0) {
     const i64 last_query = (job.row + job.rows - 1) / a.group;
     const int common_high = clamp_key(job.row / a.group + job.offset + a.right, end - 1);
-    const int behind = common_high + 1 < end - KeyTile ? common_high + 1 : end - KeyTile;
+    const int last_next = HasBlocks ? end : end - KeyTile;
+    const int behind = common_high + 1 < last_next ? common_high + 1 : last_next;
     const bool is_simple = !has_mask && size == Size && value_size == Value;
     *whole_tiles = {clamp_key(last_query + job.offset - a.left, job.keys),
                     is_simple ? behind - KeyTile : -1};
@@ -638,12 +626,16 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
     warp.template update_bases<has_mask>(scale);
     warp.template multiply_values<has_mask>(tile_v, scale);
   };
-  // Whether all rows see a tile up to the high one, and the next one is all there.
+  // Whether all rows see a tile up to the high one, and the next one is all there or none.
   const auto is_open = [&] {
     if (begin > whole_tiles->high) return false;
-    if constexpr (!HasBlocks) return true;
-    const unsigned all = table->all[begin / word_keys % table_words] >> begin / KeyTile % 32;
-    return (all & 1) != 0 && visible_from(begin + KeyTile) <= limit() - KeyTile;
+    if constexpr (HasBlocks) {
+      if (begin >= limit()) return false;
+      const unsigned all = table->all[begin / word_keys % table_words] >> begin / KeyTile % 32;
+      const int next = visible_from(begin + KeyTile);
+      return (all & 1) != 0 && (next >= limit() || next <= limit() - KeyTile);
+    }
+    return true;
   };
   for (;;) {
     while (begin < limit()) {

@@ -176,5 +176,49 @@ __device__ __forceinline__ void attention(const Attention& a, const T* q, const 
                      static_cast<int>(blockDim.x), out);
 }
 
+// Merges the results of parts of the keys, each [rows, columns], by their sums. A block has 32
+// columns of a row, and each of its warps some parts. Many loads are in flight at once, because
+// there is little else to do.
+template <typename Out>
+__device__ __forceinline__ void merge_attention(i64, i64, i64 parts, i64 rows, i64 columns,
+                                                const float* part_out, const float* part_sums,
+                                                Out* out, float* sums) {
+  constexpr int warps = GS_BLOCK_THREADS / 32;
+  __shared__ float values[warps][32];
+  __shared__ float all_weights[warps];
+  const i64 across = (columns + 31) / 32;
+  const i64 row = blockIdx.x / across;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const i64 column = blockIdx.x % across * 32 + lane;
+  const float* const from = part_out + row * columns + (column < columns ? column : columns - 1);
+  float row_max = -INFINITY;
+  for (i64 part = lane; part < parts; part += 32) {
+    row_max = fmaxf(row_max, part_sums[part * rows + row]);
+  }
+  row_max = warp_max(row_max);
+  const float base = row_max == -INFINITY ? 0.0f : row_max;
+  float weights = 0.0f;
+  float value = 0.0f;
+#pragma unroll 8
+  for (i64 part = warp; part < parts; part += warps) {
+    const float weight = exponential(part_sums[part * rows + row] - base);
+    weights += weight;
+    value += weight * from[part * rows * columns];
+  }
+  values[warp][lane] = value;
+  if (lane == 0) all_weights[warp] = weights;
+  __syncthreads();
+  if (warp > 0 || column >= columns) return;
+  for (int w = 1; w < warps; ++w) {
+    weights += all_weights[w];
+    value += values[w][lane];
+  }
+  out[row * columns + column] = store<Out>(weights == 0.0f ? 0.0f : value / weights);
+  if (sums != nullptr && column == 0) {
+    sums[row] = weights == 0.0f ? -INFINITY : base + logf(weights);
+  }
+}
+
 }  // namespace gridstride::tensor::attention
 #endif

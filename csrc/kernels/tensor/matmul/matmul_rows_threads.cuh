@@ -9,7 +9,7 @@
  * Bytes: the right operand once for each Rows rows of the left one. If k has several parts, their
  * sums are written, and added by add_parts().
  * Numerics: a thread adds up products in order of k; sums of threads, warps and parts are added in
- * an order that does not depend on the extents of the result.
+ * an order that depends on Lanes, and so on whether the result is wide, but not on the device.
  */
 #pragma once
 
