@@ -180,7 +180,8 @@ export class Model implements AsyncDisposable {
     this.#sampler = new Sampler(context, maxSequences, config.vocabularySize, vocabularySize);
     this.#scheduler = new Scheduler(this.#decoder, this.#sampler, {
       maxSequences,
-      maxTokens: STEP_TOKENS,
+      // A step ends before an abort is seen, and those of processors take long.
+      maxTokens: context.info.kind === "cuda" ? STEP_TOKENS : STEP_TOKENS / 4,
     });
     this.#endTokens = new Set([...tokenizer.endTokens, ...config.endTokens]);
   }

@@ -7,8 +7,9 @@
  * at most a limit, so nothing is sorted.
  * Mapping: a block has a row. Limits are found by digits of the distances: the histogram of a digit
  * shows the bin in which the wanted count or weight is reached; the next digit divides that bin.
- * Bytes: a row is read twice for the best token; then its distances are written once, read thrice
- * for each limit and four times for the draw; with a penalty, the row is read once more. A row stays in the second-level cache.
+ * Bytes: a row is read twice for the best token, with a penalty once more; then its distances are
+ * written once, read thrice for each limit and four times for the draw. A row stays in the
+ * second-level cache.
  * Numerics: weights are integers, in units of 2^-40 of the best token's, so sums have no order. The
  * draw is an integer below their sum: the number of random bits is 64, as random.cuh gives them.
  */

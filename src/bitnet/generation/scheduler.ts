@@ -71,6 +71,9 @@ interface Scoring extends PromiseWithResolvers<Float32Array<ArrayBuffer>> {
   readonly tokens: readonly number[];
 }
 
+/** The share of a step's tokens that prompts have beside next tokens. */
+const BESIDE = 4;
+
 const DISPOSED = "Cannot generate as the model is disposed";
 
 /**
@@ -258,11 +261,15 @@ export class Scheduler implements RequestQueue {
 
   /** The new tokens of a step: the next ones of answers before parts of prompts. */
   #plan(): Planned[] {
-    let left = this.#options.maxTokens;
+    const { maxTokens } = this.#options;
+    let left = maxTokens;
     const byNeed = this.#running.toSorted((a, b) => this.#missing(a) - this.#missing(b));
     const planned: Planned[] = [];
     for (const run of byNeed) {
-      const count = Math.min(this.#missing(run), left);
+      const missing = this.#missing(run);
+      // Those who wait for their next token wait for a small part of a prompt only.
+      if (missing > 1 && planned.length > 0) left = Math.min(left, Math.ceil(maxTokens / BESIDE));
+      const count = Math.min(missing, left);
       if (count === 0) continue;
       planned.push({ run, count });
       left -= count;

@@ -21,10 +21,11 @@ export const CONFIG: ModelConfig = {
 export async function smallModel(
   options: ModelOptions = {},
   config: Partial<ModelConfig> = {},
+  keys: Readonly<Record<string, unknown>> = {},
 ): Promise<Model> {
   const source = sourceOf({ linearClass: "autobitlinear", config: { ...CONFIG, ...config } });
   return await loadModel(
-    { ...source, tokenizer: { kind: "gguf", metadata: smallVocabulary } },
+    { ...source, tokenizer: { kind: "gguf", metadata: () => ({ ...smallVocabulary(), ...keys }) } },
     "small",
     { device, ...options },
   );

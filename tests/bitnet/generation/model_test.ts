@@ -111,6 +111,12 @@ Deno.test("Model.generate() takes prompts up to the context", async () => {
   const empty = model.generate("", { maxTokens: 5 });
   assertEquals(empty.promptTokens, 1);
   assertEquals(await empty.text(), await model.generate([BEGIN], { maxTokens: 5 }).text());
+  await using plain = await smallModel({}, {}, { "tokenizer.ggml.add_bos_token": false });
+  const none = plain.generate("", { maxTokens: 5 });
+  assertEquals([none.promptTokens, await none.text()], [
+    1,
+    await plain.generate([BEGIN], { maxTokens: 5 }).text(),
+  ]);
   const longest = model.generate(prompt(contextLength));
   assertEquals([(await read(longest)).length, longest.finishReason], [1, "length"]);
   const near = model.generate(prompt(contextLength - 3));

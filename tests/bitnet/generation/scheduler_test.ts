@@ -206,6 +206,22 @@ Deno.test("PrefixCache.evict() frees pages that no sequence has, those of the ol
   assertEquals(cache.find([...texts[0]!, 5]), first!);
 });
 
+Deno.test("Scheduler gives next tokens between small parts of a long prompt", async () => {
+  await withScheduler({ maxTokens: 64 }, async ({ request }) => {
+    const answering = request(promptOf(5, 1), { maxTokens: 60 });
+    const long = request(promptOf(180, 2), { maxTokens: 1 });
+    let tokens = 0;
+    let before: number | undefined;
+    for await (const _ of answering) {
+      if (++tokens !== 3) continue;
+      tokensOf(long).then(() => before = tokens);
+    }
+    // 180 tokens in parts of 64 / 4.
+    assert(before !== undefined && before >= 3 + 11, `${before}`);
+    assert(before <= 3 + 14, `${before}`);
+  });
+});
+
 Deno.test("Scheduler ends a request within a step when its reader leaves or aborts", async () => {
   await withScheduler({}, async ({ decoder, scheduler, request }) => {
     for await (const _ of request(promptOf(20, 1), { maxTokens: 100 })) break;
