@@ -72,6 +72,8 @@ async function serve(invocation: Invocation): Promise<number> {
   await using http = listen(server, hostname, port);
   try {
     await using loaded = await loadModel(invocation, { maxSequences, signal });
+    // The kernels are compiled before the first request, not by it.
+    await loaded.model.generate("Hello", { maxTokens: 2, signal }).text();
     onLoaded(loaded.model);
     const host = http.addr.hostname.includes(":") ? `[${http.addr.hostname}]` : http.addr.hostname;
     const url = `http://${host}:${http.addr.port}`;

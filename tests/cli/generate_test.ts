@@ -29,7 +29,7 @@ Deno.test("`generate` prints the text of the model, and its figures on standard 
   assert(text.stdout.endsWith("\n"));
   assertMatch(
     text.stderr,
-    /^2 prompt tokens · 20 tokens · [\d.]+ tokens\/s · first after [\d.]+ ms · loaded in [\d.e-]+ s · [\d.]+ [KM]iB on \S+:0[^,]*, [\d.]+ [KM]iB of it cache\n$/,
+    /^2 prompt tokens · 20 tokens · [\d.]+ tokens\/s · first after [\d.]+ ms · loaded in [\d.e-]+ s · [\d.]+ [KMG]iB on \S+:0[^,]*, [\d.]+ [KMG]iB of it cache\n$/,
   );
   const json = await run("--system=world", "--temperature=1", "--top-k=9", "--seed=7", "--json");
   const result = JSON.parse(json.stdout);

@@ -14,6 +14,8 @@ import { DeviceWork } from "../../src/tensor/kit/device_work.ts";
 import { configuration, runDeno } from "../style/repository.ts";
 import { device } from "../support/device.ts";
 import { recordingDevice } from "../tensor/cuda/recording_device.ts";
+import { smallModel } from "../bitnet/generation/model.ts";
+import { smallVocabulary } from "../bitnet/tokenizer/vocabularies.ts";
 
 const { compileImage, MemoryManager, MemoryPool, openDevice, PitchedBuffer } = G;
 
@@ -145,6 +147,8 @@ const TENSOR_CALLS: Readonly<Record<string, Call>> = {
   validate: (options) => T.validate(device, options),
 };
 
+const tokenizer = new bitnet.ModelTokenizer(bitnet.ggufTokenizer(smallVocabulary()));
+
 /** The calls of the other entries, by the names of their documentation. */
 const CALLS: Readonly<Record<string, Call>> = {
   openDevice: (options) => openDevice("host", options),
@@ -273,6 +277,21 @@ const CALLS: Readonly<Record<string, Call>> = {
   "new PagedCache": (options) =>
     new T.PagedCache({ pages: 1, heads: 1, headSize: 4, ...options as object }),
   "PagedCache.append": (options) => cache.append([], heads, heads, options),
+  openModel: (options) => bitnet.openModel("/none.gguf", options),
+  "Model.generate": async (options) => {
+    await using model = await smallModel();
+    model.generate("hello", options);
+  },
+  "Model.chat": async (options) => {
+    await using model = await smallModel();
+    model.chat([{ role: "user", content: "hello" }], options);
+  },
+  "ModelTokenizer.encode": (options) => tokenizer.encode("hello", options),
+  "ModelTokenizer.encodeChat": (options) =>
+    tokenizer.encodeChat([{ role: "user", content: "hello" }], options),
+  "ModelTokenizer.decode": (options) => tokenizer.decode([1], options),
+  "ModelTokenizer.streamDecoder": (options) => tokenizer.streamDecoder(options),
+  "new ModelServer": (options) => new bitnet.ModelServer({} as bitnet.ServedModel, options),
   "new DeviceFallback": (options) => new T.DeviceFallback(options),
 };
 
