@@ -22,10 +22,13 @@ const STD_VERSIONS: Readonly<Record<string, string>> = {
 
 /** Imports of tests and benchmarks only. */
 const TESTS_ONLY: readonly string[] = [
+  "@huggingface/gguf",
   "@std/assert",
   "ajv/",
   "deno-std/",
   "fast-check",
+  "llama3-tokenizer-js",
+  "openai",
   "playwright-core",
   "vega-datasets/",
 ];

@@ -26,6 +26,7 @@ const manuals = [
   ["Memory", "memory"],
   ["Launch and analysis", "launch"],
   ["Ternary weights", "ternary"],
+  ["BitNet models", "bitnet"],
   ["Command line", "command_line"],
   ["Testing without a GPU", "testing"],
 ];

@@ -13,6 +13,8 @@ export const EXIT = {
   /** The command failed, or there is no device. */
   failed: 1,
   usage: 2,
+  /** Ctrl-C, as shells report it: 128 + SIGINT. */
+  interrupted: 130,
 } as const;
 
 /** The options and arguments of one call of a command. */

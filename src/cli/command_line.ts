@@ -122,7 +122,7 @@ export async function runProgram(
     })
     .addHelpText(
       "after",
-      "\nExit codes: 0 success, 1 failure or no device, 2 invalid usage or environment.",
+      "\nExit codes: 0 success, 1 failure or no device, 2 invalid usage or environment, 130 Ctrl-C.",
     );
   for (const entry of entries) {
     if (!("commands" in entry)) addCommand(program, entry, onCode);

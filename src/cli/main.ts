@@ -11,10 +11,13 @@ import { type Command, type CommandGroup, EXIT, showProgress, UsageError } from 
 import { runProgram } from "./command_line.ts";
 import { COMPILE } from "./compile.ts";
 import { DEVICES, DOCTOR, VALIDATE } from "./devices.ts";
+import { GENERATE } from "./generate.ts";
+import { INSPECT } from "./inspect.ts";
 import { MEMORY } from "./memory.ts";
 import { OCCUPANCY } from "./occupancy.ts";
 import { ROOFLINE } from "./roofline.ts";
 import { RUN } from "./run.ts";
+import { SERVE } from "./serve.ts";
 import { TOP } from "./top.ts";
 import { TUNE } from "./tune.ts";
 
@@ -29,6 +32,9 @@ const COMMANDS: readonly (Command | CommandGroup)[] = [
   OCCUPANCY,
   ANALYZE,
   ROOFLINE,
+  INSPECT,
+  GENERATE,
+  SERVE,
   CACHE,
   MEMORY,
 ];
@@ -52,7 +58,8 @@ function exitCodeOf(error: unknown): number | undefined {
  * Runs the command line.
  *
  * @param args The arguments of the program.
- * @returns The exit code: 0 success, 1 failure or no device, 2 invalid usage or environment.
+ * @returns The exit code: 0 success, 1 failure or no device, 2 invalid usage or environment,
+ * 130 interrupted.
  *
  * @example
  * ```ts

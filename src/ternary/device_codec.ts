@@ -33,7 +33,7 @@ const CONSTANTS = {
   GS_ROUNDING_FROM_HALF: ROUNDINGS.indexOf("fromHalf"),
 };
 /** The template of all kernels here. */
-const TEMPLATE = { template: ternaryTemplate, constants: CONSTANTS };
+export const CODEC_TEMPLATE = { template: ternaryTemplate, constants: CONSTANTS };
 
 /** A kernel over the bytes of each section. */
 interface ByteKernel {
@@ -70,7 +70,7 @@ function eachByte(
     );
     runTemplate({
       action,
-      ...TEMPLATE,
+      ...CODEC_TEMPLATE,
       inputs,
       results,
       numbers: {
@@ -109,7 +109,7 @@ function copyScales(
   const [from, to] = ["bytes[byte + i * step + k]", "u8_of(scales)[i * width + k]"];
   runTemplate({
     action: isRead ? "ternary read scales" : "ternary write scales",
-    ...TEMPLATE,
+    ...CODEC_TEMPLATE,
     inputs: isRead ? { bytes } : { scales },
     results: isRead ? { scales } : { bytes },
     numbers: { ...numbers, width },
@@ -139,7 +139,7 @@ function derivedScales(x: Tensor, layout: Layout, action: string, stream: Stream
   const result = newTensor(x.context, "float32", [count], stream) as Tensor;
   runTemplate({
     action: "ternary scales",
-    ...TEMPLATE,
+    ...CODEC_TEMPLATE,
     inputs: { largest: own },
     results: { scales: result },
     numbers: { rounding: ROUNDINGS.indexOf(rounding), is_half: Number(isHalf) },
@@ -164,7 +164,7 @@ export function checkedScales(given: Tensor, action: string, wanted?: Stream): T
   const result = newTensor(given.context, "float32", given.shape, stream) as Tensor;
   runTemplate({
     action: "ternary check scales",
-    ...TEMPLATE,
+    ...CODEC_TEMPLATE,
     inputs: { scales },
     results: { out: result },
     numbers: {},
@@ -213,6 +213,16 @@ export function encodeTensor(
   return bytes;
 }
 
+/** The scales among the bytes of a format that stores them, as `float32`. */
+export function storedScalesOf(bytes: Tensor, layout: Layout, wanted?: Stream): Tensor {
+  const stream = streamFor(bytes.context, wanted);
+  const stored = newTensor(bytes.context, layout.stored!.dtype, [layout.scales], stream) as Tensor;
+  if (stored.size > 0) copyScales(layout, bytes, stored, true, stream);
+  if (stored.dtype === "float32") return stored;
+  using own = stored;
+  return copyOf(own, "float32", { stream });
+}
+
 /** The elements of bytes, by the scales in the bytes unless others are given. */
 export function decodeTensor<D extends DType>(
   given: Tensor,
@@ -228,13 +238,9 @@ export function decodeTensor<D extends DType>(
   );
   const stream = streamFor(context, wanted);
   const bytes = dense(given, { stream });
-  const stored = layout.stored !== undefined && ownScales === undefined
-    ? newTensor(context, layout.stored.dtype, [layout.scales], stream) as Tensor
-    : undefined;
-  if (stored !== undefined && stored.size > 0) copyScales(layout, bytes, stored, true, stream);
-  const scales = stored === undefined
-    ? dense(ownScales!, { stream })
-    : copyOf(stored, "float32", { stream });
+  const scales = layout.stored !== undefined && ownScales === undefined
+    ? storedScalesOf(bytes, layout, stream)
+    : dense(ownScales!, { stream });
   const out = newTensor(context, dtype, layout.shape, stream);
   eachByte(layout, {
     action: "ternary decode",
@@ -245,7 +251,6 @@ export function decodeTensor<D extends DType>(
       value < 0n ? scaleError(action, -1n - value) : byteError(action, layout.format, value),
   }, stream);
   if (bytes !== given) bytes.dispose();
-  stored?.dispose();
   if (scales !== ownScales) scales.dispose();
   return out;
 }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import INTEGER_ROWS from "../../csrc/kernels/ternary/integer_rows.cuh" with { type: "text" };
 import TERNARY from "../../csrc/kernels/ternary/ternary.cuh" with { type: "text" };
 import MATMUL from "../../csrc/kernels/ternary/ternary_matmul.cuh" with { type: "text" };
 import MATMUL_LOOPS from "../../csrc/kernels/ternary/ternary_matmul_loops.cuh" with {
@@ -20,6 +21,7 @@ import { TENSOR_HEADERS } from "../tensor/kit/expression/tensor_headers.ts";
 
 const HEADERS: Readonly<Record<string, string>> = {
   ...TENSOR_HEADERS,
+  "kernels/ternary/integer_rows.cuh": INTEGER_ROWS,
   "kernels/ternary/ternary.cuh": TERNARY,
   "kernels/ternary/ternary_matmul.cuh": MATMUL,
   "kernels/ternary/ternary_matmul_loops.cuh": MATMUL_LOOPS,
@@ -45,6 +47,12 @@ export const ternaryMatmulTemplate = new KernelTemplate(
 export const ternaryMmaTemplate = new KernelTemplate(
   "ternaryMma",
   ["kernels/ternary/ternary_mma.cuh"],
+  HEADERS,
+);
+/** Products of few rows of 8-bit integers and a large matrix of them. */
+export const integerRowsTemplate = new KernelTemplate(
+  "integerRows",
+  ["kernels/ternary/integer_rows.cuh"],
   HEADERS,
 );
 /** Products of many rows on tensor cores. */

@@ -133,6 +133,25 @@ export function quantizeWeights(
   return joined as never;
 }
 
+/** The parts of a row program that quantises the rows of an expression, and their scale. */
+export function activationRounding(
+  nodes: RowNodes,
+  value: ExpressionNode,
+): { readonly stage: RowStage; readonly element: ExpressionNode; readonly scale: ExpressionNode } {
+  const largest = nodes.stage("largest");
+  const factor = nodes.of("divide", nodes.number(127), largest);
+  return {
+    stage: {
+      reducer: "Maximum",
+      name: "largest",
+      value: nodes.of("abs", value),
+      finish: atLeast(nodes, LEAST, nodes.largest),
+    },
+    element: rounded(nodes, nodes.of("multiply", value, factor), -128, 127),
+    scale: nodes.of("divide", largest, nodes.number(127)),
+  };
+}
+
 /**
  * Quantises activations to 8-bit integers, each row by a scale of its own: values =
  * clamp(round(x · (127 / m)), -128, 127), where m is the row's largest magnitude, but at least
@@ -167,24 +186,11 @@ export function quantizeActivations(
   }
   const nodes = new RowNodes(rowType(rows));
   const input = nodes.input(0, rows);
-  const stage: RowStage = {
-    reducer: "Maximum",
-    name: "largest",
-    value: nodes.of("abs", input),
-    finish: atLeast(nodes, LEAST, nodes.largest),
-  };
-  const largest = nodes.stage("largest");
-  const factor = nodes.of("divide", nodes.number(127), largest);
+  const { stage, element, scale: factor } = activationRounding(nodes, input);
   const program = {
     stages: [stage],
-    elements: [{
-      value: rounded(nodes, nodes.of("multiply", input, factor), -128, 127),
-      dtype: "int8" as const,
-    }],
-    results: [{
-      value: nodes.of("divide", largest, nodes.number(127)),
-      dtype: "float32" as const,
-    }],
+    elements: [{ value: element, dtype: "int8" as const }],
+    results: [{ value: factor, dtype: "float32" as const }],
   };
   const place = options.stream === undefined ? {} : { stream: options.stream };
   const [values, scale] = runAlong(action, program, [rows], rows.shape, rows.rank - 1, place);

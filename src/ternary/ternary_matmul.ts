@@ -234,6 +234,28 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
   weights: TernaryWeights,
   options: TernaryMatmulOptions<D> = {},
 ): Tensor<D> {
+  return multiply(x, weights, options, false);
+}
+
+/**
+ * {@linkcode ternaryMatmul} of `int8` activations whose scales a kernel has made as
+ * {@linkcode quantizeActivations} does, so they need no check.
+ */
+export function multiplyQuantized(
+  values: Tensor<"int8">,
+  scale: Tensor<"float32">,
+  weights: TernaryWeights,
+  options: TensorOptions = {},
+): Tensor<"float32"> {
+  return multiply(values, weights, { ...options, scale }, true);
+}
+
+function multiply<D extends TernaryResult = "float32">(
+  x: Tensor<RowDType | "int8">,
+  weights: TernaryWeights,
+  options: TernaryMatmulOptions<D>,
+  isScaleChecked: boolean,
+): Tensor<D> {
   const action = "ternaryMatmul";
   const checked = check(action, x as Tensor, weights, options);
   const { own, shape, batch, dtype, named, variant } = checked;
@@ -251,7 +273,7 @@ export function ternaryMatmul<D extends TernaryResult = "float32">(
   using q = paddedRows(values, m, depth, place);
   const factor = quantised?.scale ?? named.scale;
   // Graphs report no errors of their own.
-  const rowScale = named.scale !== undefined && !isCapturing()
+  const rowScale = named.scale !== undefined && !isScaleChecked && !isCapturing()
     ? checkedScales(named.scale, action, options.stream)
     : factor && dense(factor as Tensor, place);
   const bias = named.bias === undefined ? undefined : dense(named.bias, place);

@@ -13,6 +13,7 @@ import { full } from "../tensor/creation.ts";
 import { shapeText } from "../tensor/kit/layout.ts";
 import { concat, fromTypedArray, type Shape, Tensor, type TensorOptions } from "../tensor/mod.ts";
 import type { RowDType } from "../tensor/row_steps.ts";
+import { TensorScope } from "../tensor/scope.ts";
 import { decodeBytes, requireBytes, requireScales, scaleError, storedScales } from "./codec.ts";
 import { checkedScales, decodeTensor, encodeTensor } from "./device_codec.ts";
 import type { CodecOptions } from "./formats.ts";
@@ -44,7 +45,8 @@ interface Quantized {
 
 const KEY = Symbol("TernaryWeights");
 
-let make: (
+/** Makes weights of packed codes and their scales. */
+export let weightsOfCodes: (
   shape: readonly [number, number],
   codes: Tensor<"uint8">,
   scale: Tensor<"float32">,
@@ -118,8 +120,51 @@ export class TernaryWeights {
     return ofCodes({ codes: own, scale: ownScale }, options);
   }
 
+  /**
+   * Joins matrices of equally many columns, the rows of one below those of another. Rows keep their
+   * scales.
+   *
+   * @param parts The matrices, at least one.
+   * @throws {RangeError} If there is none, or their columns are not equally many.
+   * @throws {TypeError} If one is disposed, or they are on several devices.
+   *
+   * @example
+   * ```ts
+   * import { ones } from "@gridstride/cuda/tensor";
+   * import { TernaryWeights } from "@gridstride/cuda/ternary";
+   *
+   * using query = TernaryWeights.from(ones([64, 64]));
+   * using key = TernaryWeights.from(ones([16, 64]));
+   * using joined = TernaryWeights.concat([query, key]);
+   * console.log(joined.shape, joined.scale.shape); // [ 80, 64 ] [ 80 ]
+   * ```
+   */
+  static concat(parts: readonly TernaryWeights[], options: TensorOptions = {}): TernaryWeights {
+    const action = "join TernaryWeights";
+    requireOptions(options, ["stream"], action);
+    for (const part of parts) {
+      requireInstance(part, TernaryWeights, "parts", action);
+      part.codes.requireUsable(action, "parts");
+    }
+    const columns = parts[0]?.shape[1];
+    if (columns === undefined || parts.some(({ shape }) => shape[1] !== columns)) {
+      throw new RangeError(
+        `${cannot(action)} as parts must be matrices of equally many columns: the shapes are ${
+          parts.map(({ shape }) => shapeText(shape)).join(", ")
+        }`,
+      );
+    }
+    using scope = new TensorScope();
+    const codes = concat(parts.map((part) => part.codes), streamOf(options));
+    const scale = concat(
+      parts.map((part) => part.scale.broadcastTo([part.shape[0]])),
+      streamOf(options),
+    );
+    return weightsOfCodes([codes.shape[0]!, columns], scope.keep(codes), scope.keep(scale));
+  }
+
   static {
-    make = (shape, codes, scale) => new TernaryWeights(KEY, shape, codes, scale);
+    weightsOfCodes = (shape, codes, scale) => new TernaryWeights(KEY, shape, codes, scale);
   }
 
   /** The device. */
@@ -210,7 +255,7 @@ function ofCodes({ codes, scale }: Quantized, options: WeightsOptions): TernaryW
   using one = oneScale(own, options);
   using bytes = encodeTensor(own, layout, one, ACTION, options.stream);
   const packed = bytes.reshape([rows, 16 * Math.ceil(columns / 64)]);
-  return make(shape, packed, perRow(factor, segments, options));
+  return weightsOfCodes(shape, packed, perRow(factor, segments, options));
 }
 
 /** One scale, or one for each row. */
@@ -266,8 +311,7 @@ function ofBytes(bytes: Uint8Array, options: WeightsOptions): TernaryWeights {
     // Its weights must be 0, which this checks.
     decodeBytes(bytes, layout, found, ACTION);
   }
-  const rows = layout.shape[0]!;
-  const scales = scalesOfRows(found, rows);
+  const scales = scalesOfRows(found, layout.shape[0]!, ACTION);
   const place = { ...streamOf(own), ...(device === undefined ? {} : { device }) };
   using uploaded = fromTypedArray(bytes, [bytes.length], place);
   using one = oneScale(uploaded as Tensor, own);
@@ -277,7 +321,11 @@ function ofBytes(bytes: Uint8Array, options: WeightsOptions): TernaryWeights {
 }
 
 /** One scale, or one for each row, of scales of equal parts; those of zeros alone are 0. */
-function scalesOfRows(scales: Float32Array, rows: number): Float32Array<ArrayBuffer> {
+export function scalesOfRows(
+  scales: Float32Array,
+  rows: number,
+  action: string,
+): Float32Array<ArrayBuffer> {
   const common = (part: Float32Array) => {
     const used = part.filter((scale) => scale !== 0);
     return used.every((scale) => scale === used[0]) ? used[0] ?? 1 : undefined;
@@ -289,7 +337,7 @@ function scalesOfRows(scales: Float32Array, rows: number): Float32Array<ArrayBuf
     const scale = common(scales.subarray(row * perRow, (row + 1) * perRow));
     if (scale !== undefined && perRow >= 1) return scale;
     throw new RangeError(
-      `${cannot(ACTION)} as the scales of a row must be equal: those of row ${row} are not. ` +
+      `${cannot(action)} as the scales of a row must be equal: those of row ${row} are not. ` +
         "decode() the bytes and quantise again",
     );
   });

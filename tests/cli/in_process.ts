@@ -18,22 +18,27 @@ export interface Output {
   readonly stderr: string;
 }
 
-/** Runs a command and captures its output by `console`. */
+/** Runs a command and captures its output. */
 export async function runInProcess(args: readonly string[]): Promise<Output> {
   const { log, error } = console;
   const printed: string[] = [];
   const problems: string[] = [];
   // The tests may run on a terminal; the captured output is none.
-  const { isTerminal } = Deno.stdout;
+  const { isTerminal, writeSync } = Deno.stdout;
+  const decoder = new TextDecoder();
   try {
     Deno.stdout.isTerminal = () => false;
+    Deno.stdout.writeSync = (bytes) => {
+      printed.push(decoder.decode(bytes, { stream: true }));
+      return bytes.length;
+    };
     console.log = (text: string) => void printed.push(`${text}\n`);
     console.error = (text: string) => void problems.push(`${text}\n`);
     const code = await main(args);
     return { code, stdout: printed.join(""), stderr: problems.join("") };
   } finally {
     Object.assign(console, { log, error });
-    Deno.stdout.isTerminal = isTerminal;
+    Object.assign(Deno.stdout, { isTerminal, writeSync });
   }
 }
 

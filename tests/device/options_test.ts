@@ -3,6 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { build } from "../../build.ts";
 import * as G from "../../mod.ts";
+import * as bitnet from "../../src/device/bitnet.ts";
 import * as q from "../../src/device/ternary.ts";
 import * as T from "../../src/device/tensor.ts";
 import * as analysis from "../../src/lab/analysis/mod.ts";
@@ -13,6 +14,8 @@ import { DeviceWork } from "../../src/tensor/kit/device_work.ts";
 import { configuration, runDeno } from "../style/repository.ts";
 import { device } from "../support/device.ts";
 import { recordingDevice } from "../tensor/cuda/recording_device.ts";
+import { smallModel } from "../bitnet/generation/model.ts";
+import { smallVocabulary } from "../bitnet/tokenizer/vocabularies.ts";
 
 const { compileImage, MemoryManager, MemoryPool, openDevice, PitchedBuffer } = G;
 
@@ -144,12 +147,18 @@ const TENSOR_CALLS: Readonly<Record<string, Call>> = {
   validate: (options) => T.validate(device, options),
 };
 
+const tokenizer = new bitnet.ModelTokenizer(bitnet.ggufTokenizer(smallVocabulary()));
+
 /** The calls of the other entries, by the names of their documentation. */
 const CALLS: Readonly<Record<string, Call>> = {
   openDevice: (options) => openDevice("host", options),
   "openDevice, memory": (memory) => openDevice("host", { memory }),
   warmUpKernels: (options) => G.warmUpKernels(device, [{ source: SOURCE, ...options as object }]),
   load: (options) => G.load(options),
+  openSource: (options) => bitnet.openSource("/none.gguf", options),
+  describeModel: (options) => bitnet.describeModel("/none.gguf", options),
+  memoryOf: (options) => bitnet.memoryOf({} as bitnet.ModelSource, options),
+  fits: (options) => bitnet.fits({} as bitnet.ModelSource, options),
   configureKernelCache: (options) => G.configureKernelCache(options),
   chunksThatFit: (options) => G.chunksThatFit(1, 1, options),
   compileImage: (options) =>
@@ -244,6 +253,7 @@ const CALLS: Readonly<Record<string, Call>> = {
   },
   tuneKernels: (options) => tuning.tuneKernels(device, options),
   "TernaryWeights::from": (options) => q.TernaryWeights.from(x, options),
+  "TernaryWeights::concat": (options) => q.TernaryWeights.concat([weights], options),
   "TernaryWeights.dequantize": (options) => weights.dequantize(options),
   encode: (options) => q.encode(Float32Array.of(1), [1, 1], "gridstride", options),
   decode: (options) => q.decode(new Uint8Array(16), [1, 1], "gridstride", options),
@@ -267,6 +277,21 @@ const CALLS: Readonly<Record<string, Call>> = {
   "new PagedCache": (options) =>
     new T.PagedCache({ pages: 1, heads: 1, headSize: 4, ...options as object }),
   "PagedCache.append": (options) => cache.append([], heads, heads, options),
+  openModel: (options) => bitnet.openModel("/none.gguf", options),
+  "Model.generate": async (options) => {
+    await using model = await smallModel();
+    model.generate("hello", options);
+  },
+  "Model.chat": async (options) => {
+    await using model = await smallModel();
+    model.chat([{ role: "user", content: "hello" }], options);
+  },
+  "ModelTokenizer.encode": (options) => tokenizer.encode("hello", options),
+  "ModelTokenizer.encodeChat": (options) =>
+    tokenizer.encodeChat([{ role: "user", content: "hello" }], options),
+  "ModelTokenizer.decode": (options) => tokenizer.decode([1], options),
+  "ModelTokenizer.streamDecoder": (options) => tokenizer.streamDecoder(options),
+  "new ModelServer": (options) => new bitnet.ModelServer({} as bitnet.ServedModel, options),
   "new DeviceFallback": (options) => new T.DeviceFallback(options),
 };
 

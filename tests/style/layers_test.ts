@@ -10,7 +10,8 @@ const ORDER: readonly (readonly string[])[] = [
   ["launch"],
   ["kernels"],
   ["tensor"],
-  ["ternary", "bitnet", "distributed"],
+  ["ternary"],
+  ["bitnet", "distributed"],
   ["device"],
   ["lab"],
 ];

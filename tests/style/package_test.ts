@@ -68,6 +68,14 @@ Deno.test("mod.ts depends on Deno, the web, node: and LogTape only, and on no te
   assertEquals(graph.filter((specifier) => /\/src\/(?:tensor|ternary)\//.test(specifier)), []);
 });
 
+Deno.test("Only src/bitnet/ imports packages of Hugging Face", () => {
+  const importers = packageModules().filter((file) =>
+    importsOf(textOf(file)).some(({ specifier }) => /^(?:npm:\/?)?@huggingface\//.test(specifier))
+  );
+  assert(importers.length > 0, "some module imports them");
+  assertEquals(importers.filter((file) => !file.startsWith("src/bitnet/")), []);
+});
+
 Deno.test("./analysis has no dependencies, and only pictures load Plot", async () => {
   const foreign = (specifiers: readonly string[]) =>
     specifiers.filter((specifier) =>
@@ -130,7 +138,7 @@ Deno.test("The published files are the package and its sources", async () => {
   const documents = ["ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "README.md", "deno.json"];
   const wrong = files.filter((file) =>
     !documents.includes(file) &&
-    !/^(?:mod|build)\.ts$|^src\/.*\.ts$|^src\/.*_schema\.json$/.test(file) &&
+    !/^(?:mod|build)\.ts$|^src\/.*\.ts$|^src\/.*_(?:schema\.json|page\.html)$/.test(file) &&
     !/^docs\/\w+\.md$/.test(file) &&
     !/^csrc\/.*\.(?:cu|cuh|cpp|h|map|md)$/.test(file) &&
     // C++'s own headers have no ending.

@@ -1,7 +1,7 @@
 // Quantisation and packed weights against published vectors and JavaScript, in both forms.
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { fromTypedArray, tensor } from "../../src/device/tensor.ts";
+import { fromTypedArray, full, tensor } from "../../src/device/tensor.ts";
 import {
   encode,
   quantizeActivations,
@@ -148,4 +148,32 @@ Deno.test("TernaryWeights.from() refuses sources, options and scales that do not
   assertThrows(() => packed.dequantize({ dtype: "int32" as "int8" }), TypeError, "options.dtype");
   packed.dispose();
   assertThrows(() => packed.dequantize(), TypeError, "must not be disposed");
+});
+
+Deno.test("TernaryWeights.concat() joins rows with their scales", async () => {
+  // 70 columns are padded; the second part has a scale for each row.
+  const parts = [
+    TernaryWeights.from(full([3, 70], 0.5, { device })),
+    TernaryWeights.from(tensor([[-2], [0.25]], { device }).broadcastTo([2, 70]), {
+      segments: [1, 1],
+    }),
+  ];
+  using joined = TernaryWeights.concat(parts);
+  assertEquals(joined.shape, [5, 70]);
+  for (const part of parts) part.dispose();
+  using values = joined.dequantize();
+  const rows = [0.5, 0.5, 0.5, -2, 0.25];
+  assertEquals(await values.toNested(), rows.map((value) => new Array(70).fill(value)));
+  using x = full([1, 70], 127, { device });
+  using y = ternaryMatmul(x, joined);
+  assertEquals(await y.toNested(), [rows.map((value) => 70 * 127 * value)]);
+  assertThrows(() => TernaryWeights.concat([]), RangeError, "matrices of equally many columns");
+  using narrow = TernaryWeights.from(full([1, 64], 1, { device }));
+  assertThrows(
+    () => TernaryWeights.concat([joined, narrow]),
+    RangeError,
+    "the shapes are (5, 70), (1, 64)",
+  );
+  joined.dispose();
+  assertThrows(() => TernaryWeights.concat([joined]), TypeError, "disposed");
 });

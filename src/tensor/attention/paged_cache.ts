@@ -20,6 +20,7 @@ import type { Tensor } from "../tensor.ts";
 import {
   type AttentionDType,
   type AttentionResult,
+  type AttentionTensor,
   type AttentionWindowOptions,
   checkWindow,
   contiguousHeads,
@@ -29,6 +30,7 @@ import {
   WINDOW_NAMES,
 } from "./attention.ts";
 import { MAX_HEAD, runAttention } from "./attention_kernel.ts";
+import { PageTable, requireSequences } from "./page_table.ts";
 
 /**
  * Options of {@linkcode PagedCache}.
@@ -49,21 +51,8 @@ export interface PagedCacheOptions<D extends AttentionDType> extends CreationOpt
 
 const SIZES = ["pages", "pageSize", "heads", "headSize", "valueSize"];
 
-interface Sequence {
-  length: number;
-  pages: readonly number[];
-}
-
-/** The lengths and the pages of sequences, a row for each. */
-let tableOf: <D extends AttentionDType>(
-  cache: PagedCache<D>,
-  sequences: readonly number[],
-  action: string,
-) => {
-  readonly table: Int32Array<ArrayBuffer>;
-  readonly width: number;
-  readonly keys: number;
-};
+/** The pages of the sequences of a cache. */
+let tableOf: <D extends AttentionDType>(cache: PagedCache<D>) => PageTable;
 
 /**
  * Keys and values of growing sequences, in pages that sequences take as they grow and give back when
@@ -90,18 +79,10 @@ export class PagedCache<D extends AttentionDType = "float32"> implements Disposa
   readonly keys: Tensor<D>;
   /** [pages, pageSize, heads, valueSize]. */
   readonly values: Tensor<D>;
-  readonly #sequences = new Map<number, Sequence>();
-  readonly #free: number[];
-  #next = 0;
+  readonly #table: PageTable;
 
   static {
-    tableOf = (cache, numbers, action) => {
-      const sequences = numbers.map((number) => cache.#sequence(number, action));
-      const width = 1 + Math.max(0, ...sequences.map(({ pages }) => pages.length));
-      const table = new Int32Array(sequences.length * width);
-      sequences.forEach(({ length, pages }, row) => table.set([length, ...pages], row * width));
-      return { table, width, keys: Math.max(0, ...sequences.map(({ length }) => length)) };
-    };
+    tableOf = (cache) => cache.#table;
   }
 
   /**
@@ -127,28 +108,17 @@ export class PagedCache<D extends AttentionDType = "float32"> implements Disposa
     this.keys = newTensor(context, dtype, [pages, pageSize, heads, headSize], options.stream);
     this.values = newTensor(context, dtype, [pages, pageSize, heads, valueSize], options.stream);
     scope.keep([this.keys, this.values]);
-    this.#free = Array.from({ length: pages }, (_, page) => pages - 1 - page);
-  }
-
-  #sequence(number: number, action: string): Sequence {
-    const sequence = this.#sequences.get(number);
-    if (sequence !== undefined) return sequence;
-    throw new RangeError(
-      `${cannot(action)} as sequences must be numbers that add() returned: one is ${
-        describeValue(number)
-      }`,
-    );
+    this.#table = new PageTable(pages, pageSize);
   }
 
   /** The number of pages that no sequence has. */
   get freePages(): number {
-    return this.#free.length;
+    return this.#table.freePages;
   }
 
   /** Adds an empty sequence, and returns its number. */
   add(): number {
-    this.#sequences.set(this.#next, { length: 0, pages: [] });
-    return this.#next++;
+    return this.#table.add();
   }
 
   /**
@@ -157,7 +127,7 @@ export class PagedCache<D extends AttentionDType = "float32"> implements Disposa
    * @throws {RangeError} If there is no such sequence.
    */
   lengthOf(sequence: number): number {
-    return this.#sequence(sequence, "query the length").length;
+    return this.#table.lengthOf(sequence, "query the length");
   }
 
   /**
@@ -166,8 +136,7 @@ export class PagedCache<D extends AttentionDType = "float32"> implements Disposa
    * @throws {RangeError} If there is no such sequence.
    */
   remove(sequence: number): void {
-    this.#free.push(...this.#sequence(sequence, "remove a sequence").pages.toReversed());
-    this.#sequences.delete(sequence);
+    this.#table.remove(sequence, "remove a sequence");
   }
 
   /**
@@ -187,8 +156,9 @@ export class PagedCache<D extends AttentionDType = "float32"> implements Disposa
   ): void {
     const action = "append to a cache";
     requireOptions(options, ["stream"], action);
-    const all = requireSequences(sequences, action).map((it) => this.#sequence(it, action));
-    const [, pageSize, heads] = this.keys.shape as [number, number, number];
+    const all = requireSequences(sequences, action);
+    for (const sequence of all) this.#table.lengthOf(sequence, action);
+    const heads = this.keys.shape[2]!;
     const tokens = k?.shape?.[2] ?? 0;
     const pairs = Object.entries({ k, v }).map(([name, given]) => {
       const pool = name === "k" ? this.keys : this.values;
@@ -205,26 +175,9 @@ export class PagedCache<D extends AttentionDType = "float32"> implements Disposa
     });
     const context = commonContext(action, pairs.flat());
     const stream = streamFor(context, options.stream);
-    const grown = all.map(({ length }) => Math.ceil((length + tokens) / pageSize));
-    const needed = all.reduce((sum, { pages }, row) => sum + grown[row]! - pages.length, 0);
-    if (needed > this.freePages) {
-      throw new RangeError(
-        `${cannot(action)} as enough pages must be free: it needs ${needed} of ${this.freePages}`,
-      );
-    }
-    if (tokens === 0 || all.length === 0) return;
-    const taken = this.#free.slice(this.freePages - needed);
-    const pagesOf = all.map(({ pages }, row) => [
-      ...pages,
-      ...Array.from({ length: grown[row]! - pages.length }, () => taken.pop()!),
-    ]);
-    const slots = all.flatMap(({ length }, row) =>
-      Array.from({ length: tokens }, (_, token) => {
-        const at = length + token;
-        return pagesOf[row]![Math.floor(at / pageSize)]! * pageSize + at % pageSize;
-      })
-    );
-    using places = fromTypedArray(Int32Array.from(slots), [slots.length], {
+    const { slots, commit } = this.#table.grow(all, all.map(() => tokens), action);
+    if (slots.length === 0) return;
+    using places = fromTypedArray(slots, [slots.length], {
       device: this.keys,
       stream,
     });
@@ -246,11 +199,7 @@ export class PagedCache<D extends AttentionDType = "float32"> implements Disposa
         size: x.size,
       }, stream);
     }
-    this.#free.length -= needed;
-    all.forEach((sequence, row) => {
-      sequence.length += tokens;
-      sequence.pages = pagesOf[row]!;
-    });
+    commit();
   }
 
   /** Whether the memory is freed. */
@@ -263,16 +212,6 @@ export class PagedCache<D extends AttentionDType = "float32"> implements Disposa
     this.keys.dispose();
     this.values.dispose();
   }
-}
-
-/** Refuses anything but different numbers. */
-function requireSequences(sequences: unknown, action: string): readonly number[] {
-  if (Array.isArray(sequences) && new Set(sequences).size === sequences.length) return sequences;
-  throw new TypeError(
-    `${cannot(action)} as sequences must be an array of different numbers: it is ${
-      describeValue(sequences)
-    }`,
-  );
 }
 
 /** The pages as one batch of positions for each head. */
@@ -337,46 +276,81 @@ export function decodeAttention<D extends AttentionDType>(
       `${cannot(action)} as cache must be a PagedCache: it is ${describeValue(cache)}`,
     );
   }
-  using k = asBatch(cache.keys as Tensor);
-  using v = asBatch(cache.values as Tensor);
+  const [keys, values] = [cache.keys as Tensor, cache.values as Tensor];
+  const numbers = requireSequences(sequences, action);
+  const { table, width, longest } = tableOf(cache).rowsOf(numbers, action);
+  const stream = streamFor(keys.context, options.stream);
+  using places = fromTypedArray(table, [table.length], { device: keys, stream });
+  const rows = { places: places as Tensor, count: numbers.length, width, longest };
+  return attendPages(q as Tensor, { keys, values }, rows, options, action) as
+    & Tensor
+    & Tensor<D>;
+}
+
+/** Keys and values in pages. */
+export interface PagedKeys {
+  /** [pages, pageSize, heads, headSize]. */
+  readonly keys: Tensor;
+  /** [pages, pageSize, heads, valueSize]. */
+  readonly values: Tensor;
+}
+
+/** The lengths and the pages of sequences on a device, as `PageTable.rowsOf()` gives them. */
+export interface PlacedRows {
+  readonly places: Tensor;
+  /** The number of sequences. */
+  readonly count: number;
+  readonly width: number;
+  readonly longest: number;
+}
+
+/** {@linkcode decodeAttention} to pages whose numbers are on the device. */
+export function attendPages(
+  q: Tensor,
+  { keys, values }: PagedKeys,
+  { places, count, width, longest }: PlacedRows,
+  options: AttentionWindowOptions & { readonly logSumExp?: boolean },
+  action: string,
+): Tensor | AttentionResult<AttentionDType> {
+  using k = asBatch(keys);
+  using v = asBatch(values);
   const axes = "[sequences, heads, length, headSize]";
   requireOperands(q, k, v, 4, axes, action);
   const [batches, heads, queries, size] = q.shape as [number, number, number, number];
   const valueSize = v.shape[3]!;
   requireHeads(heads, k.shape[1]!, v.shape[1]!, [size, k.shape[3]!, valueSize], action);
-  const numbers = requireSequences(sequences, action);
-  if (numbers.length !== batches) {
+  if (count !== batches) {
     throw new RangeError(
       `${cannot(action)} as sequences must be as many as the batches of q: they are ` +
-        `${numbers.length} and ${batches}`,
+        `${count} and ${batches}`,
     );
   }
   const limits = checkWindow({ ...options, causal: options.causal ?? true }, size, action);
-  const { table, width, keys } = tableOf(cache, numbers, action);
-  const context = commonContext(action, [q as Tensor, k]);
+  const context = commonContext(action, [q, k]);
   const stream = streamFor(context, options.stream);
   using scope = new TensorScope();
   const out = newTensor(context, q.dtype, [batches, heads, queries, valueSize], stream);
-  const sums = logSumTensor(options.logSumExp, out as Tensor, options, action);
+  const sums = logSumTensor(options.logSumExp, out, options, action);
   if (out.size > 0) {
-    using own = contiguousHeads([q as Tensor], options);
-    using tensor = fromTypedArray(table, [table.length], { device: q, stream }) as Tensor;
+    using own = contiguousHeads([q], options);
     runAttention({
       action,
       source: "paged",
       q: own.heads[0]!,
       k,
       v,
-      out: out as Tensor,
+      out,
       sums,
       batches,
       queries,
-      keys,
+      keys: longest,
       ...limits,
-      places: { tensor, width, page: cache.keys.shape[1]! },
+      places: { tensor: places, width, page: keys.shape[1]! },
     }, stream);
   }
   return scope.keep(
-    sums === undefined ? out : { output: out, logSumExp: sums as Tensor as Tensor<"float32"> },
+    sums === undefined
+      ? out
+      : { output: out as AttentionTensor, logSumExp: sums as Tensor as Tensor<"float32"> },
   );
 }

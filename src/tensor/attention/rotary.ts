@@ -40,8 +40,8 @@ export interface RotaryOptions extends TensorOptions {
 /** Jobs of a block of the block form. */
 const CHUNK = 2048;
 
-/** The bits of a double. */
-function halvesOf(value: number): readonly [number, number] {
+/** The bits of a double, as two integers that kernels take. */
+export function doubleBits(value: number): readonly [number, number] {
   const [low, high] = new Uint32Array(Float64Array.of(value).buffer);
   return [low!, high!];
 }
@@ -120,7 +120,7 @@ export function rotaryEmbedding<D extends AttentionDType>(
   const source = dense(whole, { stream });
   const batches = wanted.length === 2 ? wanted[0]! : 1;
   const heads = sizeOf(whole.shape.slice(0, -2)) / batches;
-  const [low, high] = halvesOf(-2 * Math.log2(base) / size);
+  const [low, high] = doubleBits(-2 * Math.log2(base) / size);
   const [outer, inner] = places === undefined ? [0, 0] : [0, ...places.strides].slice(-2);
   const type = cTypeOf(x.dtype);
   runTemplate({

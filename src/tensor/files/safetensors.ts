@@ -29,13 +29,13 @@ export function safetensorsName(dtype: DType): string {
 }
 
 /** Bytes of the header's length, which the file begins with. */
-const PREFIX = 8;
+export const PREFIX = 8;
 /** Bytes of the largest header: the limit of the format's own library. */
 const MAX_HEADER = 100_000_000;
 const METADATA = "__metadata__";
 
-/** An array, and its place after the header. */
-interface PlacedArray extends FileArray {
+/** The place of an array after the header. */
+export interface PlacedArray extends Omit<FileArray, "bytes"> {
   readonly name: string;
   readonly start: number;
   readonly end: number;
@@ -72,21 +72,34 @@ function repeatedKey(json: string): string | undefined {
   return undefined;
 }
 
-/** The header as an object, and the elements. */
-function splitFile(bytes: Uint8Array<ArrayBuffer>, subject: string) {
+/**
+ * The length of the header, which must fit into the file.
+ *
+ * @param prefix The first bytes of the file.
+ * @param fileBytes The length of the file.
+ */
+export function headerLength(
+  prefix: Uint8Array<ArrayBuffer>,
+  fileBytes: number,
+  subject: string,
+): number {
   const isShort = () => new TensorFileError("is cut short in its header", subject);
-  if (bytes.length < PREFIX) throw isShort();
-  const length = new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true);
+  if (fileBytes < PREFIX) throw isShort();
+  const length = new DataView(prefix.buffer, prefix.byteOffset).getBigUint64(0, true);
   if (length > MAX_HEADER) {
     const problem = `would have a header of ${length} bytes: the maximum is ${MAX_HEADER}`;
     throw new TensorFileError(problem, subject);
   }
-  const start = PREFIX + Number(length);
-  if (bytes.length < start) throw isShort();
+  if (fileBytes < PREFIX + Number(length)) throw isShort();
+  return Number(length);
+}
+
+/** The header as an object. */
+function parsedHeader(bytes: Uint8Array<ArrayBuffer>, subject: string): Record<string, unknown> {
   let text: string;
   let header: unknown;
   try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(PREFIX, start));
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     header = JSON.parse(text);
   } catch (cause) {
     throw new TensorFileError("has a header that is not JSON", subject, { cause });
@@ -96,14 +109,13 @@ function splitFile(bytes: Uint8Array<ArrayBuffer>, subject: string) {
     throw new TensorFileError(`has ${JSON.stringify(repeated)} twice in its header`, subject);
   }
   if (!isRecord(header)) throw new TensorFileError("has a header that is no object", subject);
-  return { header, data: bytes.subarray(start) };
+  return header;
 }
 
 /** Checks the entry of a tensor in the header. */
 function placedArray(
   name: string,
   entry: unknown,
-  data: Uint8Array<ArrayBuffer>,
   subject: string,
 ): PlacedArray {
   const part = entrySubject(name, subject);
@@ -122,23 +134,29 @@ function placedArray(
   }
   const needed = neededBytes(shape, bytesPerElement(dtype));
   if (needed === BigInt(end - start)) {
-    return { name, dtype, shape, start, end, bytes: data.subarray(start, end) };
+    return { name, dtype, shape, start, end };
   }
   const extents = shape.join(", ");
   const problem = `has a shape (${extents}) that needs ${needed} bytes, and ${end - start} of data`;
   throw new TensorFileError(problem, part);
 }
 
-/** The arrays and the metadata in a file. */
-function readSafetensors(bytes: Uint8Array<ArrayBuffer>, subject: string) {
-  const { header, data } = splitFile(bytes, subject);
-  const { [METADATA]: metadata = {}, ...entries } = header;
+/**
+ * The places of the arrays, in order, and the metadata.
+ *
+ * @param bytes The header.
+ * @param dataBytes The bytes of the file after it, which the arrays must fill.
+ */
+export function readHeader(
+  bytes: Uint8Array<ArrayBuffer>,
+  dataBytes: number,
+  subject: string,
+): { readonly placed: readonly PlacedArray[]; readonly metadata: Record<string, string> } {
+  const { [METADATA]: metadata = {}, ...entries } = parsedHeader(bytes, subject);
   if (!isTexts(metadata)) {
     throw new TensorFileError(`has ${METADATA} that is no object of texts`, subject);
   }
-  const placed = Object.entries(entries).map(([name, entry]) =>
-    placedArray(name, entry, data, subject)
-  )
+  const placed = Object.entries(entries).map(([name, entry]) => placedArray(name, entry, subject))
     .sort((a, b) => a.start - b.start || a.end - b.end);
   let offset = 0;
   for (const { name, start, end } of placed) {
@@ -151,14 +169,27 @@ function readSafetensors(bytes: Uint8Array<ArrayBuffer>, subject: string) {
     }
     offset = end;
   }
-  if (offset !== data.length) {
-    const problem = offset > data.length ? "is cut short" : "is too long";
+  if (offset !== dataBytes) {
+    const problem = offset > dataBytes ? "is cut short" : "is too long";
     throw new TensorFileError(
-      `${problem}: the tensors need ${offset} bytes, and there are ${data.length}`,
+      `${problem}: the tensors need ${offset} bytes, and there are ${dataBytes}`,
       subject,
     );
   }
-  return { arrays: placed.map((array) => [array.name, array] as const), metadata };
+  return { placed, metadata };
+}
+
+/** The arrays and the metadata in a file. */
+function readSafetensors(bytes: Uint8Array<ArrayBuffer>, subject: string) {
+  const length = headerLength(bytes, bytes.length, subject);
+  const data = bytes.subarray(PREFIX + length);
+  const header = bytes.subarray(PREFIX, PREFIX + length);
+  const { placed, metadata } = readHeader(header, data.length, subject);
+  const arrays = placed.map((array) => {
+    const bytes = data.subarray(array.start, array.end);
+    return [array.name, { ...array, bytes }] as const;
+  });
+  return { arrays, metadata };
 }
 
 /**

@@ -17,6 +17,7 @@ export interface TemplateCall {
   readonly template: KernelTemplate;
   readonly vectors?: KernelText["vectors"];
   readonly constants?: KernelText["constants"];
+  readonly launchBounds?: KernelText["launchBounds"];
   /** The tensors to read, by the names that the body uses for pointers to their first elements. */
   readonly inputs: Readonly<Record<string, Tensor>>;
   /** The tensors to write, by the names in the body. */
@@ -39,7 +40,7 @@ export interface TemplateCall {
 /** Runs a kernel on a stream. The body also has `size` and `chunk`. */
 export function runTemplate(call: TemplateCall, stream: Stream): void {
   const { action, template, vectors, definitions = "", body, size, chunk = CHUNK, error } = call;
-  const { constants = {} } = call;
+  const { constants = {}, launchBounds } = call;
   const pointers: string[] = [];
   const offsets: Record<string, number> = {};
   const buffersOf = (tensors: Readonly<Record<string, Tensor>>, qualifier: string) =>
@@ -65,6 +66,7 @@ export function runTemplate(call: TemplateCall, stream: Stream): void {
     code: () => ({
       template,
       ...(vectors === undefined ? {} : { vectors }),
+      ...(launchBounds === undefined ? {} : { launchBounds }),
       constants,
       definitions,
       body: [...pointers, body].join("\n"),

@@ -8,7 +8,7 @@ import {
   rooflinePicture,
 } from "../../../src/cli/pictures/roofline_picture.ts";
 import { type Picture, pictureFile } from "../../../src/cli/picture_file.ts";
-import { isBrowserMissing, withPage } from "../../lab/memory/report/browser.ts";
+import { isBrowserMissing, withPage } from "../../support/browser.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
 function access(

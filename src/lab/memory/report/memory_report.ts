@@ -3,8 +3,8 @@
  *
  * The script of the page is the text that the engine holds of the functions in `page/`, after the
  * removal of types. So the code of the page is checked, formatted and tested like all other, without
- * a generated copy, and without an import of text, which JSR refuses. The modules in `page/` declare
- * functions only, which refer to each other and to globals of the browser only.
+ * a generated copy. The modules in `page/` declare functions only, which refer to each other and to
+ * globals of the browser only.
  *
  * @module
  */

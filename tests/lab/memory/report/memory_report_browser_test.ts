@@ -6,7 +6,7 @@ import {
   assertStringIncludes,
 } from "@std/assert";
 import { memoryReport } from "../../../../src/lab/memory/mod.ts";
-import { isBrowserMissing, until, withPage } from "./browser.ts";
+import { isBrowserMissing, until, withPage } from "../../../support/browser.ts";
 import { SMALL_SNAPSHOT } from "./small_snapshot.ts";
 import { syntheticSnapshot } from "./synthetic_snapshot.ts";
 

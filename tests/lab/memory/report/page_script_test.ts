@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { PAGE_FUNCTIONS, pageScript } from "../../../../src/lab/memory/report/memory_report.ts";
 import { filesBelow, ROOT, runDeno, textOf } from "../../../style/repository.ts";
-import { isBrowserMissing, withPage } from "./browser.ts";
+import { isBrowserMissing, withPage } from "../../../support/browser.ts";
 
 const FOLDER = "src/lab/memory/report/";
 const MODULES = [

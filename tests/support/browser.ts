@@ -78,16 +78,14 @@ export async function until(page: Page, expression: string): Promise<void> {
   }
 }
 
-/** Opens a page from a file and closes it after `run`. */
-export async function withPage(
-  html: string,
+/** Opens an address and closes the browser after `run`. */
+export async function withAddress(
+  address: string,
   run: (open: OpenPage) => Promise<void>,
   { width = 1280, height = 1000, scheme = "light" }: OpenOptions = {},
 ): Promise<void> {
-  const folder = await Deno.makeTempDir();
   const browser = await launch();
   try {
-    await Deno.writeTextFile(`${folder}/report.html`, html);
     const page = await browser.newPage({ viewport: { width, height }, colorScheme: scheme });
     const errors: string[] = [];
     const requests: string[] = [];
@@ -100,10 +98,24 @@ export async function withPage(
     page.on("requestfailed", (request) => {
       refusals.push(`${request.url()} ${request.failure()?.errorText}`);
     });
-    await page.goto(`file://${folder}/report.html`);
+    await page.goto(address);
     await run({ page, errors, requests, refusals });
   } finally {
     await browser.close();
+  }
+}
+
+/** Opens a page from a file and closes it after `run`. */
+export async function withPage(
+  html: string,
+  run: (open: OpenPage) => Promise<void>,
+  options: OpenOptions = {},
+): Promise<void> {
+  const folder = await Deno.makeTempDir();
+  try {
+    await Deno.writeTextFile(`${folder}/report.html`, html);
+    await withAddress(`file://${folder}/report.html`, run, options);
+  } finally {
     await Deno.remove(folder, { recursive: true });
   }
 }
