@@ -6,4 +6,4 @@
  */
 
 /** The version in `deno.json`; a test compares the two. */
-export const VERSION = "0.13.0";
+export const VERSION = "0.14.0";
