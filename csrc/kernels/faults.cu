@@ -37,12 +37,13 @@ __global__ void fault_trap() { __trap(); }
 // condition is 0.
 __global__ void fault_assert(int condition) { assert(condition != 0); }
 
-// A frame of a KiB per level, which is read after the call: the recursion cannot become a loop.
+// A frame of 256 bytes per level, which is read after the call: the recursion cannot become a loop.
+// CUDA gives a thread a stack of a KiB, which the first levels must fit into.
 __device__ int descend(int depth) {
-  volatile int frame[256];
-  frame[depth % 256] = depth;
+  volatile int frame[64];
+  frame[depth % 64] = depth;
   const int below = depth == 0 ? 0 : descend(depth - 1);
-  return below + frame[depth % 256];
+  return below + frame[depth % 64];
 }
 
 __global__ void fault_stack_overflow(int* out, int depth) { *out = descend(depth); }

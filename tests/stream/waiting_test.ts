@@ -37,10 +37,9 @@ Deno.test("Waiting leaves Deno's threads to file access when more waits than thr
   gates.close(0);
   const { stream } = gates;
   using event = stream.record();
-  // An H200 takes 1,000 launches behind a gate, but the 57th small copy blocks, and so does a record
-  // before the 100th.
-  const waits = Array.from({ length: 50 }, () => [stream.done(), event.done()]).flat();
-  for (let each = 0; each < 5; each++) {
+  // An H200 takes 1,000 launches behind a gate before the next one blocks.
+  const waits = Array.from({ length: 150 }, () => [stream.done(), event.done()]).flat();
+  for (let each = 0; each < 50; each++) {
     waits.push(
       device.done(),
       small.toArray({ stream }).then((array) => assertEquals([...array], [2, 2, 2, 2])),

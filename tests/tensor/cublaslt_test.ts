@@ -316,7 +316,8 @@ Deno.test("matmul() leaves a product to another variant where cuBLASLt would not
 
 Deno.test("matmul() takes its own kernel for few rows of float32, and cuBLASLt for more", () => {
   const on = forms.get("threads")!;
-  assert(on.context.library === library);
+  // A GPU has the library itself.
+  assert(on.context.library === library || on.info.kind === "cuda");
   for (
     const [m, n, dtype, expected] of [
       [2, 512, "float32", "rows"],

@@ -144,10 +144,10 @@ int32_t gs_event_create(int32_t device, int32_t timing, double* result) {
     require(result != nullptr, GS_ERROR_ARGUMENT);
     require(timing == 0 || timing == 1, GS_ERROR_ARGUMENT);
     make_current(device);
-    // A time stamp costs the device, and a thread that spins costs the processor; no event needs
-    // both.
-    const unsigned int flags =
-        timing == 1 ? cudaEventDefault : cudaEventDisableTiming | cudaEventBlockingSync;
+    // A time stamp costs the device. With cudaEventBlockingSync a thread that waits would not spin,
+    // but an H200 takes only 56 records of such events before it reaches them, and the next record
+    // blocks.
+    const unsigned int flags = timing == 1 ? cudaEventDefault : cudaEventDisableTiming;
     HandleTable<Event>::Reservation made = events.reserve();
     made->device = device;
     GS_CALL(cudaEventCreateWithFlags, &made->event, flags);
