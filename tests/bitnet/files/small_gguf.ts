@@ -15,14 +15,18 @@ import {
   ternaryTensor,
 } from "./model_files.ts";
 
-/** Makes the file. The name of the model is `small`. */
+/**
+ * Makes the file. The name of the model is `small`. It does not choose tokens that end an answer, on no
+ * device: their rows are 0, and so are their logits, below those of many others.
+ */
 export function smallGguf(contextLength = 256): Uint8Array<ArrayBuffer> {
   const vocabulary = smallVocabulary() as Record<string, KeyValue>;
   const rows = (vocabulary["tokenizer.ggml.tokens"] as readonly string[]).length;
   let state = 1;
-  const values = Float32Array.from({ length: rows * SIZES.hidden }, () => {
+  const begin = vocabulary["tokenizer.ggml.bos_token_id"] as number;
+  const values = Float32Array.from({ length: rows * SIZES.hidden }, (_, at) => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32 - 0.5;
+    return at < (begin + 1) * SIZES.hidden ? state / 2 ** 32 - 0.5 : 0;
   });
   const { "tokenizer.chat_template": _, ...keys } = modelKeys();
   const embedding = {
