@@ -15,6 +15,7 @@ if [ "$1" = --tool=racecheck ]; then
   exit 99
 fi
 case "$*" in *planted_faults*)
+  echo "=========     at planted_store+0x70"
   echo "========= ERROR SUMMARY: 256 errors"
   exit
 esac
