@@ -8,7 +8,6 @@ import { basename } from "node:path";
 import { cannot, checkInteger, refuseOption, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { deviceMemory } from "../ffi/native_device.ts";
-import type { DeviceContext } from "../hardware/device_context.ts";
 import { usableMemory } from "../hardware/memory_reserve.ts";
 import { bytesPerElement } from "../memory/dtype.ts";
 import type { TensorDevice } from "../tensor/kit/placement.ts";
@@ -19,14 +18,14 @@ import type { DecoderDType } from "./decoder/table.ts";
 import { type DecoderWeights, loadDecoderWeights } from "./decoder/weights.ts";
 import type { I2sLayout, ModelSource } from "./files/model_source.ts";
 import { openSource } from "./files/open_source.ts";
-import { requireRoom } from "./memory.ts";
+import { defaultCacheDType, requireRoom } from "./memory.ts";
 import { type Generation, GenerationRequest } from "./generation/generation.ts";
 import { Sampler } from "./generation/sampling.ts";
 import { Scheduler, type SchedulerStatistics } from "./generation/scheduler.ts";
 import { type GenerateOptions, requireSettings } from "./generation/settings.ts";
 import type { ChatMessage } from "./tokenizer/chat_template.ts";
-import { tokenizerOf } from "./tokenizer/source_tokenizer.ts";
-import type { ModelTokenizer } from "./tokenizer/tokenizer.ts";
+import { ggufTokenizer } from "./tokenizer/gguf_tokenizer.ts";
+import { ModelTokenizer } from "./tokenizer/tokenizer.ts";
 
 /**
  * Options of {@linkcode openModel}.
@@ -353,8 +352,17 @@ export class Model implements AsyncDisposable {
   }
 }
 
-function defaultCacheDType({ info }: DeviceContext): DecoderDType {
-  return info.kind === "cuda" ? "float16" : "float32";
+/** The tokenizer of a model's files. */
+function tokenizerOf({ tokenizer, chatTemplate }: ModelSource): ModelTokenizer {
+  if (tokenizer === undefined) {
+    throw new TypeError(`${cannot(OPEN)} as its files must have a tokenizer: there is none`);
+  }
+  const files = tokenizer.kind === "gguf" ? ggufTokenizer(tokenizer.metadata()) : tokenizer;
+  // A template in a file of its own is newer than that of the tokenizer's configuration.
+  const config = chatTemplate === undefined
+    ? files.config
+    : { ...files.config as object, chat_template: chatTemplate };
+  return new ModelTokenizer({ tokenizer: files.tokenizer, config });
 }
 
 /** Loads an opened model, whose source may be closed then. */
@@ -372,7 +380,7 @@ export async function loadModel(
     if (value !== undefined) checkInteger(value, `options.${key}`, OPEN, 1, 2 ** 24);
   }
   signal?.throwIfAborted();
-  const tokenizer = tokenizerOf(source, OPEN);
+  const tokenizer = tokenizerOf(source);
   const context = placeOf(device === undefined ? {} : { device }, OPEN);
   const tables = {
     ...(dtype === undefined ? {} : { dtype }),
