@@ -221,7 +221,7 @@ class StructReader {
       const word = tokens[at - 1]!.text;
       const inner = textOfTokens(tokens.slice(at + 1, partners[at]!));
       const aligned = word === "__attribute__"
-        ? /^\( aligned \( (.*) \) \)$/s.exec(inner)?.[1]
+        ? /^\(\s*aligned\s*\((.*)\)\s*\)$/s.exec(inner)?.[1]
         : /^(?:alignas|__align__)$/.test(word)
         ? inner
         : undefined;
