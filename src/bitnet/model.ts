@@ -172,17 +172,21 @@ export class Model implements AsyncDisposable {
     this.config = config;
     this.tokenizer = tokenizer;
     const pages = pagesOf(weights, cacheDType, options);
-    this.#decoder = new Decoder(weights, { pages, pageSize: PAGE_SIZE, cacheDType });
+    using owned = new DisposableStack();
+    this.#decoder = owned.use(new Decoder(weights, { pages, pageSize: PAGE_SIZE, cacheDType }));
     this.#cacheBytes = pages * PAGE_SIZE * bytesPerToken(config, cacheDType);
     const { maxSequences = DEFAULT_SEQUENCES } = options;
     const { vocabularySize } = tokenizer;
-    this.#sampler = new Sampler(context, maxSequences, config.vocabularySize, vocabularySize);
+    this.#sampler = owned.use(
+      new Sampler(context, maxSequences, config.vocabularySize, vocabularySize),
+    );
     this.#scheduler = new Scheduler(this.#decoder, this.#sampler, {
       maxSequences,
       // A step ends before an abort is seen, and those of processors take long.
       maxTokens: context.info.kind === "cuda" ? STEP_TOKENS : STEP_TOKENS / 4,
     });
     this.#endTokens = new Set([...tokenizer.endTokens, ...config.endTokens]);
+    owned.move();
   }
 
   /** The largest number of positions of a sequence. */
@@ -192,7 +196,8 @@ export class Model implements AsyncDisposable {
   }
 
   /**
-   * Continues a text. The tokens are made as they are read.
+   * Continues a text. It begins when its first piece is asked for, and then does not wait for its
+   * reader.
    *
    * @param prompt The text, or its tokens. A text begins with the model's begin token; an empty one is
    * that token alone.

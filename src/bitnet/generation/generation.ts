@@ -26,8 +26,8 @@ export interface GeneratedPiece {
 }
 
 /**
- * An answer that is made as it is read, once: by `for await`, or as a whole by `text()`. Leaving the
- * loop ends it.
+ * An answer, which is read once: by `for await`, or as a whole by `text()`. It begins when its first
+ * piece is asked for, and then does not wait for its reader. Leaving the loop ends it.
  * @category Generation
  */
 export interface Generation extends AsyncIterable<GeneratedPiece> {

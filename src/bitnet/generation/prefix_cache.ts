@@ -20,6 +20,8 @@ export class PrefixCache {
    * a text, the first ones come last, because without them the others are not found.
    */
   readonly #pages = new Map<string, number>();
+  /** The keys of the full pages of lists of tokens, which only grow: a request asks at many steps. */
+  readonly #keys = new WeakMap<readonly number[], string[]>();
 
   constructor(table: PageTable, pageSize: number) {
     this.#table = table;
@@ -32,16 +34,26 @@ export class PrefixCache {
       .reduce((count) => count + 1, 0);
   }
 
-  /** Calls f with the key of each full page of tokens, until it returns none. */
+  /** The key of a full page of tokens. */
+  #keyOf(tokens: readonly number[], index: number): string {
+    const keys = this.#keys.get(tokens) ?? [];
+    this.#keys.set(tokens, keys);
+    while (keys.length <= index) {
+      const own = tokens.slice(keys.length * this.#pageSize, (keys.length + 1) * this.#pageSize);
+      keys.push(createHash("sha256").update(`${keys.at(-1) ?? ""} ${own}`).digest("base64"));
+    }
+    return keys[index]!;
+  }
+
+  /** Calls f with the key of each full page of the first tokens, until it returns none. */
   #walk(
     tokens: readonly number[],
+    length: number,
     f: (key: string, index: number) => number | undefined,
   ): number[] {
     const used: [string, number][] = [];
-    let key = "";
-    for (let index = 0; (index + 1) * this.#pageSize <= tokens.length; index++) {
-      const own = tokens.slice(index * this.#pageSize, (index + 1) * this.#pageSize);
-      key = createHash("sha256").update(`${key} ${own}`).digest("base64");
+    for (let index = 0; (index + 1) * this.#pageSize <= length; index++) {
+      const key = this.#keyOf(tokens, index);
       const page = f(key, index);
       if (page === undefined) break;
       used.push([key, page]);
@@ -53,14 +65,23 @@ export class PrefixCache {
     return used.map(([, page]) => page);
   }
 
-  /** The pages of the longest known beginning of tokens; at least one token is not among them. */
+  /**
+   * The pages of the longest known beginning of tokens; at least one token is not among them.
+   *
+   * @param tokens A list that only grows, also after the call.
+   */
   find(tokens: readonly number[]): number[] {
-    return this.#walk(tokens.slice(0, -1), (key) => this.#pages.get(key));
+    return this.#walk(tokens, tokens.length - 1, (key) => this.#pages.get(key));
   }
 
-  /** Keeps the full pages of a sequence with these tokens. */
-  keep(tokens: readonly number[], pages: readonly number[]): void {
-    this.#walk(tokens, (key, index) => {
+  /**
+   * Keeps the full pages of a sequence.
+   *
+   * @param tokens A list that only grows, also after the call.
+   * @param length How many of the tokens the sequence has.
+   */
+  keep(tokens: readonly number[], length: number, pages: readonly number[]): void {
+    this.#walk(tokens, length, (key, index) => {
       const known = this.#pages.get(key);
       if (known === undefined) this.#table.hold(pages[index]!);
       return known ?? pages[index]!;

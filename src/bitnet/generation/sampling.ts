@@ -13,6 +13,7 @@ import { KernelTemplate, templates } from "../../tensor/kit/expression/kernel_te
 import { TENSOR_HEADERS } from "../../tensor/kit/expression/tensor_headers.ts";
 import { runTemplate } from "../../tensor/kit/templates.ts";
 import { empty, fromTypedArray, type Tensor, zeros } from "../../tensor/mod.ts";
+import { TensorScope } from "../../tensor/scope.ts";
 import { storageOf } from "../../tensor/tensor.ts";
 import type { StepSampling } from "../decoder/step.ts";
 import type { SamplingSettings } from "./settings.ts";
@@ -105,11 +106,13 @@ export class Sampler implements StepSampling, Disposable {
    */
   constructor(context: DeviceContext, slots: number, columns: number, vocabularySize: number) {
     this.#vocabularySize = Math.min(columns, vocabularySize);
+    using scope = new TensorScope();
     this.logits = empty([slots, columns], { device: { context } });
     this.#distances = empty([slots, columns], { device: { context } });
     this.#words = Math.ceil(this.#vocabularySize / 32);
     this.fed = zeros([slots], { dtype: "int32", device: { context } });
     this.#seen = zeros([slots * this.#words], { dtype: "int32", device: { context } });
+    scope.keep([this.logits, this.#distances, this.fed, this.#seen]);
   }
 
   /** Remembers the tokens of a sequence's text, for the repetition penalty. */

@@ -21,7 +21,7 @@ import { PrefixCache } from "./prefix_cache.ts";
 export interface SchedulerOptions {
   /** The largest number of sequences of a step. */
   readonly maxSequences: number;
-  /** The largest number of tokens of a step. */
+  /** The largest number of tokens of prompts in a step. */
   readonly maxTokens: number;
 }
 
@@ -50,6 +50,8 @@ interface Run {
   readonly sequence: number;
   /** Its place in the sampler. */
   readonly slot: number;
+  /** Whether others may have the pages of its prompt. */
+  isKept: boolean;
   /** The number of its last tokens that only the device knows. */
   unknown: number;
 }
@@ -178,9 +180,9 @@ export class Scheduler implements RequestQueue {
     await Promise.resolve();
     while (this.#isBusy) {
       try {
-        const scoring = this.#scorings.shift();
-        if (scoring !== undefined) await this.#settle().then(() => this.#score(scoring));
-        else await this.#step();
+        // One text at a time, so answers go on between them.
+        if (this.#scorings.length > 0) await this.#score();
+        await this.#step();
       } catch (error) {
         this.#failAll(error);
       }
@@ -188,9 +190,15 @@ export class Scheduler implements RequestQueue {
     this.#loop = undefined;
   }
 
-  async #score({ tokens, resolve, reject }: Scoring): Promise<void> {
-    while (!this.#hasRoom(this.#pagesOf(tokens.length))) this.#preempt();
+  async #score(): Promise<void> {
+    // If the step in flight fails, the text is among those that end with its error.
+    await this.#settle();
+    const scoring = this.#scorings.shift();
+    // The model may have been closed meanwhile.
+    if (scoring === undefined) return;
+    const { tokens, resolve, reject } = scoring;
     try {
+      while (!this.#hasRoom(this.#pagesOf(tokens.length))) this.#preempt();
       resolve(await scoreTokens(this.#decoder, tokens));
     } catch (error) {
       reject(error);
@@ -206,17 +214,22 @@ export class Scheduler implements RequestQueue {
   }
 
   /** Lets later requests have the full pages of a sequence. */
-  #keepPages({ request, sequence }: Run): void {
+  #keepPages(run: Run): void {
+    const { request: { tokens }, sequence } = run;
     // The last step may have added a token that the request has not taken.
-    const tokens = request.tokens.slice(0, this.#decoder.lengthOf(sequence));
-    this.#prefixes.keep(tokens, this.#decoder.table.pagesOf(sequence, "keep pages"));
+    const length = Math.min(tokens.length, this.#decoder.lengthOf(sequence));
+    this.#prefixes.keep(tokens, length, this.#decoder.table.pagesOf(sequence, "keep pages"));
+    run.isKept = true;
   }
 
   /** Whether so many pages are free, also by taking those that no sequence has. */
   #hasRoom(pages: number): boolean {
-    const { freePages } = this.#decoder;
-    if (pages > freePages) this.#prefixes.evict(pages - freePages);
-    return pages <= this.#decoder.freePages;
+    const lacking = pages - this.#decoder.freePages;
+    if (lacking <= 0) return true;
+    // Pages that would not be enough stay for others.
+    if (lacking > this.#prefixes.evictable) return false;
+    this.#prefixes.evict(lacking);
+    return true;
   }
 
   /** All tokens, with those that only the device knows. */
@@ -245,7 +258,7 @@ export class Scheduler implements RequestQueue {
       const request = this.#waiting[0]!;
       const pages = this.#prefixes.find(request.tokens);
       const sequence = this.#decoder.add(pages);
-      const run = { request, sequence, slot: this.#slots.at(-1)!, unknown: 0 };
+      const run = { request, sequence, slot: this.#slots.at(-1)!, isKept: false, unknown: 0 };
       const needed = [...this.#running, run].reduce(
         (sum, it) => sum + this.#lacks(it, this.#tokens(it)),
         0,
@@ -259,9 +272,10 @@ export class Scheduler implements RequestQueue {
     }
   }
 
-  /** The new tokens of a step: the next ones of answers before parts of prompts. */
+  /** The new tokens of a step: the next ones of all answers before parts of prompts. */
   #plan(): Planned[] {
     const { maxTokens } = this.#options;
+    // For prompts only: a graph has a row for each that needs its next token.
     let left = maxTokens;
     const byNeed = this.#running.toSorted((a, b) => this.#missing(a) - this.#missing(b));
     const planned: Planned[] = [];
@@ -269,10 +283,10 @@ export class Scheduler implements RequestQueue {
       const missing = this.#missing(run);
       // Those who wait for their next token wait for a small part of a prompt only.
       if (missing > 1 && planned.length > 0) left = Math.min(left, Math.ceil(maxTokens / BESIDE));
-      const count = Math.min(missing, left);
+      const count = missing > 1 ? Math.min(missing, left) : missing;
       if (count === 0) continue;
       planned.push({ run, count });
-      left -= count;
+      if (missing > 1) left -= count;
     }
     return planned;
   }
@@ -348,7 +362,7 @@ export class Scheduler implements RequestQueue {
     const sampled = await this.#sampler.choose(logits, rows);
     for (const [at, { run }] of planned.entries()) {
       if (rows[at] === undefined || !this.#running.includes(run)) continue;
-      this.#keepPages(run);
+      if (!run.isKept) this.#keepPages(run);
       this.#push(run, sampled[at]!);
     }
   }

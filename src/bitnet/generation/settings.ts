@@ -32,8 +32,9 @@ export interface GenerateOptions {
    */
   readonly repetitionPenalty?: number;
   /**
-   * An integer in 0..2^64-1. The same seed gives the same answer whatever else the model does; without
-   * it each call has a new one.
+   * An integer in 0..2^64-1. The same seed gives the same answer whatever else the model does, up to
+   * rounding: on a GPU, sums of logits may be rounded otherwise beside other requests, which changes
+   * an answer where two tokens are all but equally likely. Without it each call has a new one.
    */
   readonly seed?: number | bigint;
   /** Texts that end the answer, which does not have them. */

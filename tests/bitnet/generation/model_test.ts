@@ -9,6 +9,8 @@ import {
   GenerationRequest,
 } from "../../../src/bitnet/generation/generation.ts";
 import { type GenerateOptions, requireSettings } from "../../../src/bitnet/generation/settings.ts";
+import { Model } from "../../../src/bitnet/model.ts";
+import type { ModelTokenizer } from "../../../src/bitnet/tokenizer/tokenizer.ts";
 import { openModel } from "../../../src/device/bitnet.ts";
 import { device } from "../../support/device.ts";
 import { sourceOf } from "../random_model.ts";
@@ -232,5 +234,15 @@ Deno.test("Model ends generations when it is disposed, and frees its memory", as
     "the model is disposed",
   );
   await assertRejects(() => model.generate("hello").text(), TypeError, "the model is disposed");
+  assertEquals(device.memory.memoryAllocated(), before);
+});
+
+Deno.test("Model frees its cache and its other buffers when one of them cannot be made", async () => {
+  await using source = sourceOf({ linearClass: "autobitlinear", config: CONFIG });
+  using weights = await loadDecoderWeights(source, { device });
+  const before = device.memory.memoryAllocated();
+  // The last buffer has a size that follows from the vocabulary.
+  const tokenizer = { vocabularySize: NaN, endTokens: [] } as unknown as ModelTokenizer;
+  assertThrows(() => new Model("small", tokenizer, weights, { cacheTokens: 32 }), Error, "NaN");
   assertEquals(device.memory.memoryAllocated(), before);
 });

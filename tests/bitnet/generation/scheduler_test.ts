@@ -189,7 +189,7 @@ Deno.test("PrefixCache.evict() frees pages that no sequence has, those of the ol
   const sequences = texts.map((tokens) => {
     const sequence = table.add();
     table.grow([sequence], [tokens.length], "grow").commit();
-    cache.keep(tokens, table.pagesOf(sequence, "read pages"));
+    cache.keep(tokens, tokens.length, table.pagesOf(sequence, "read pages"));
     return sequence;
   });
   const [first, second] = sequences.map((it) => [...table.pagesOf(it, "read pages")]);
@@ -220,6 +220,105 @@ Deno.test("Scheduler gives next tokens between small parts of a long prompt", as
     assert(before !== undefined && before >= 3 + 11, `${before}`);
     assert(before <= 3 + 14, `${before}`);
   });
+});
+
+Deno.test("Scheduler gives all next tokens when a step takes fewer tokens than there are requests", async () => {
+  const given = [1, 2, 3, 4, 5, 6].map((start): Given => ({
+    prompt: promptOf(1, start),
+    options: { maxTokens: 12 },
+  }));
+  // Each has a page, and all need their second one in the same step.
+  await withScheduler({ pages: 6, maxTokens: 2 }, async ({ decoder, scheduler, request }) => {
+    const all = await Promise.all(
+      given.map(({ prompt, options }) => tokensOf(request(prompt, options))),
+    );
+    assert(scheduler.statistics().preemptions > 0);
+    for (const [at, own] of given.entries()) {
+      const wanted = await tokensAlone(decoder, own);
+      assertEquals(all[at], wanted, `request ${at}`);
+    }
+  });
+});
+
+Deno.test("Scheduler goes on with answers between texts to score", async () => {
+  await withScheduler({}, async ({ scheduler, request }) => {
+    const answering = request(promptOf(5, 1), { maxTokens: 60 });
+    const [answer, ...lengths] = await Promise.all([
+      tokensOf(answering),
+      ...Array.from({ length: 6 }, async (_, start) => {
+        await scheduler.score(promptOf(20, start));
+        return answering.generatedTokens;
+      }),
+    ]);
+    for (const [at, length] of lengths.entries()) {
+      assert(at === 0 || length > lengths[at - 1]!, `${lengths}`);
+    }
+    assertEquals(answer.length, 60);
+  });
+});
+
+Deno.test("Scheduler keeps the pages of an answer once while others read their prompts", async () => {
+  const { keep } = PrefixCache.prototype;
+  let calls = 0;
+  PrefixCache.prototype.keep = function (...args): void {
+    calls++;
+    keep.apply(this, args);
+  };
+  using _restore = {
+    [Symbol.dispose]: () => {
+      PrefixCache.prototype.keep = keep;
+    },
+  };
+  await withScheduler({ maxTokens: 16 }, async ({ request }) => {
+    const answering = request(promptOf(5, 1), { maxTokens: 60 });
+    let long: Promise<number[]> | undefined;
+    for await (const _ of answering) long ??= tokensOf(request(promptOf(100, 2), { maxTokens: 1 }));
+    await long;
+  });
+  // For each of the two after its prompt and at its end, in spite of 25 steps with parts of a prompt.
+  assertEquals(calls, 4);
+});
+
+Deno.test("Scheduler keeps common beginnings while a request waits for more than all free pages", async () => {
+  await withScheduler({ pages: 16 }, async ({ scheduler, request }) => {
+    await tokensOf(request(promptOf(41, 1), { maxTokens: 1 }));
+    const controller = new AbortController();
+    const waiting = request(promptOf(100, 3), { signal: controller.signal });
+    let ended: Promise<unknown> | undefined;
+    let tokens = 0;
+    for await (const _ of request(promptOf(60, 2), { maxTokens: 20 })) {
+      ended ??= assertRejects(() => tokensOf(waiting), Error, "enough");
+      if (++tokens !== 6) continue;
+      assertEquals(scheduler.statistics().waiting, 1);
+      controller.abort(new Error("enough"));
+    }
+    await ended;
+    const before = scheduler.statistics().promptTokens;
+    await tokensOf(request(promptOf(41, 1), { maxTokens: 1 }));
+    assertEquals(scheduler.statistics().promptTokens - before, 1);
+  });
+});
+
+Deno.test("PrefixCache reads each token of a growing list once", () => {
+  const table = new PageTable(6, 2);
+  const cache = new PrefixCache(table, 2);
+  let reads = 0;
+  const tokens = new Proxy([1, 2, 3, 4, 5], {
+    get(list, key) {
+      if (typeof key === "string" && /^\d+$/.test(key)) reads++;
+      return Reflect.get(list, key);
+    },
+  });
+  const sequence = table.add();
+  table.grow([sequence], [6], "grow").commit();
+  const pages = table.pagesOf(sequence, "read pages");
+  assertEquals(cache.find(tokens), []);
+  cache.keep(tokens, 5, pages);
+  tokens.push(6);
+  cache.keep(tokens, 6, pages);
+  for (let turn = 0; turn < 3; turn++) assertEquals(cache.find(tokens), pages.slice(0, 2));
+  assertEquals(reads, 6);
+  assertEquals(cache.find([1, 2, 3, 4, 5, 6, 7]), pages);
 });
 
 Deno.test("Scheduler ends a request within a step when its reader leaves or aborts", async () => {
@@ -316,4 +415,33 @@ Deno.test("Scheduler ends all requests with the error of a step", async () => {
     await assertRejects(() => tokensOf(request(promptOf(9, 2))), TypeError, "disposed");
     assertEquals(decoder.freePages, decoder.pages);
   });
+});
+
+Deno.test("Scheduler ends a text to score with the error of the step before it", async () => {
+  const endings: PromiseSettledResult<unknown>[] = [];
+  // The first or the second token from now on is that of the step in flight.
+  for (const nth of [1, 2]) {
+    await withScheduler({}, async ({ scheduler, request }) => {
+      const running = request(promptOf(9, 1));
+      const iterator = running[Symbol.asyncIterator]();
+      for (let count = 0; count < 12; count++) await iterator.next();
+      let left = nth;
+      running.push = function (token) {
+        if (--left === 0) throw new Error("no text");
+        GenerationRequest.prototype.push.call(this, token);
+      };
+      const [ending] = await Promise.allSettled([
+        scheduler.score(promptOf(20, 2)),
+        assertRejects(
+          async () => {
+            while ((await iterator.next()).done !== true);
+          },
+          Error,
+          "no text",
+        ),
+      ]);
+      endings.push(ending);
+    });
+  }
+  assert(endings.some((it) => it.status === "rejected" && it.reason.message === "no text"));
 });
