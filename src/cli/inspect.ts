@@ -98,7 +98,7 @@ FILE is ${MODEL_FILES}.`,
     "--tensors": "list all tensors",
   },
   details: `With --json: { kind, keys, tensors, config, weights, problem }, where config and weights
-are absent if the model cannot be run, and problem otherwise.
+are absent if the package cannot read them, and problem if it can run the model.
 
 Exit code 1 if FILE cannot be read, or the package cannot run the model.`,
   run: inspect,
