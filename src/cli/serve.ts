@@ -17,6 +17,9 @@ const DEFAULTS = { host: "127.0.0.1", port: 8000, sequences: 64, answers: 128 } 
 /** Characters of a model's name that are shown. */
 const MAX_NAME = 80;
 
+/** The longest time for clients to read the rest of answers that are complete. */
+const SHUTDOWN_SECONDS = 30;
+
 /** Paths that programs request all the time. */
 const POLLED: readonly string[] = ["/health", "/metrics"];
 
@@ -46,6 +49,17 @@ function listen(
   }
 }
 
+/**
+ * Waits until clients have read their answers, but not for ever: one that has stopped to send or to
+ * read holds its connection open. The end of the process closes it.
+ */
+async function shutDown(http: Deno.HttpServer): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, 1000 * SHUTDOWN_SECONDS);
+  await Promise.race([http.shutdown(), late]);
+  clearTimeout(timer);
+}
+
 function serverOptions(invocation: Invocation, hostname: string) {
   const maxBodyBytes = sizeOption(invocation, "max-body", 2 ** 30);
   const apiKey = textOption(invocation, "api-key") ?? Deno.env.get("GRIDSTRIDE_API_KEY");
@@ -70,7 +84,9 @@ async function serve(invocation: Invocation): Promise<number> {
   const { signal } = interruption;
   const { promise, resolve: onLoaded } = Promise.withResolvers<Model>();
   const server = new ModelServer(promise, options);
-  await using http = listen(server, hostname, port);
+  const http = listen(server, hostname, port);
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => shutDown(http));
   try {
     await using loaded = await loadModel(invocation, { maxSequences, signal });
     // Compiles most kernels before the first request. Others, for more answers at once or more
@@ -106,7 +122,6 @@ Ctrl-C ends it.`,
     };
     console.error("Waiting for the answers that run; Ctrl-C ends them.");
     await server.drain();
-    // Clients that stop to send or to read can still hold their connections.
     end = exit;
     return EXIT.done;
   } catch (error) {

@@ -25,11 +25,10 @@ async function startServer(path: string, ...options: string[]) {
   const lines = child.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
   const reader = lines.getReader();
   let head = "";
-  for (let url: string | undefined; url === undefined;) {
+  while (!head.includes("http://")) {
     const { value } = await reader.read();
     if (value === undefined) throw new Error(await problems);
     head += `${value}\n`;
-    url = /http:\/\/[^\s"/]+/.exec(value)?.[0];
   }
   const [url] = /http:\/\/[^\s"/]+/.exec(head)!;
   return {
