@@ -336,7 +336,7 @@ GS_API int32_t gs_stream_capture_query(int32_t stream, double* result);
 
 /* ---- events ------------------------------------------------------------------------------- */
 
-/* timing 1: for gs_event_elapsed; timing 0: for waiting, blocking-sync. result[0]: handle. */
+/* timing 1: for gs_event_elapsed; timing 0: for waiting. result[0]: handle. */
 GS_API int32_t gs_event_create(int32_t device, int32_t timing, double* result);
 
 /* Forgets the event. */

@@ -27,7 +27,10 @@ export interface MemoryOptions {
   readonly dtype?: DecoderDType;
   /** Whether the head is a table of 8-bit integers; by default if the file has such a one. */
   readonly head?: "float" | "int8";
-  /** The element type of keys and values; `float16` by default. */
+  /**
+   * The element type of keys and values; `float16` by default. `fits()` takes that of `openModel()`,
+   * which is `float32` on the host device.
+   */
   readonly cacheDType?: DecoderDType;
   /** Positions of the cache, of all sequences together; those of the context by default. */
   readonly cacheTokens?: number;
@@ -171,6 +174,11 @@ export function memoryOf(
   return { ...parts, bytes, layer };
 }
 
+/** The element type of keys and values on a device. */
+export function defaultCacheDType({ info }: DeviceContext): DecoderDType {
+  return info.kind === "cuda" ? "float16" : "float32";
+}
+
 /** The bytes of a device for further memory: usable ones, and free ones of its pool. */
 function availableOf(context: DeviceContext): number {
   const pool = poolOfDevice(context);
@@ -204,8 +212,11 @@ export function fits(
   options: MemoryOptions & { readonly device?: TensorDevice } = {},
 ): ModelFit {
   const { device, ...own } = options;
-  const memory = memoryOf(source, own);
   const context = placeOf(device === undefined ? {} : { device }, ACTION);
+  const memory = memoryOf(source, {
+    ...own,
+    cacheDType: own.cacheDType ?? defaultCacheDType(context),
+  });
   const available = availableOf(context);
   const { layers } = source.config;
   const { layer, bytes, matrices } = memory;

@@ -8,7 +8,6 @@ import { basename } from "node:path";
 import { cannot, checkInteger, refuseOption, requireOptions } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { deviceMemory } from "../ffi/native_device.ts";
-import type { DeviceContext } from "../hardware/device_context.ts";
 import { usableMemory } from "../hardware/memory_reserve.ts";
 import { bytesPerElement } from "../memory/dtype.ts";
 import type { TensorDevice } from "../tensor/kit/placement.ts";
@@ -19,7 +18,7 @@ import type { DecoderDType } from "./decoder/table.ts";
 import { type DecoderWeights, loadDecoderWeights } from "./decoder/weights.ts";
 import type { I2sLayout, ModelSource } from "./files/model_source.ts";
 import { openSource } from "./files/open_source.ts";
-import { requireRoom } from "./memory.ts";
+import { defaultCacheDType, requireRoom } from "./memory.ts";
 import { type Generation, GenerationRequest } from "./generation/generation.ts";
 import { Sampler } from "./generation/sampling.ts";
 import { Scheduler, type SchedulerStatistics } from "./generation/scheduler.ts";
@@ -351,10 +350,6 @@ export class Model implements AsyncDisposable {
     this.#decoder[Symbol.dispose]();
     this.#decoder.weights[Symbol.dispose]();
   }
-}
-
-function defaultCacheDType({ info }: DeviceContext): DecoderDType {
-  return info.kind === "cuda" ? "float16" : "float32";
 }
 
 /** Loads an opened model, whose source may be closed then. */

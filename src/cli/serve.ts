@@ -4,8 +4,7 @@
  * @module
  */
 
-import { isLoopback } from "../bitnet/server/request_guard.ts";
-import { type Model, ModelServer, type ServedRequest } from "../device/bitnet.ts";
+import { isLoopback, type Model, ModelServer, type ServedRequest } from "../device/bitnet.ts";
 import { formatBytes } from "../lab/memory/mod.ts";
 import { type Command, EXIT, FileProblem, type Invocation, labelOf, printText } from "./command.ts";
 import { formatNumber, plural, printable } from "./format.ts";

@@ -8,6 +8,7 @@ import {
   concat,
   decodeAttention,
   explainAttention,
+  full,
   PagedCache,
   type Tensor,
   zeros,
@@ -253,6 +254,16 @@ Deno.test("attention() on tensor cores takes masks, and gives zeros for hidden r
       "float16",
       { mask: added.tensor("float32", on) as Tensor, blockMask },
       (_b, h, i, j) => isSeen(h, i, j) ? added.at([h, 0, j]) : -Infinity,
+    ),
+    // The first tiles of rows see no keys at all.
+    check(
+      [2, 3, 3, 200, 70, 32],
+      "float16",
+      {
+        causal: true,
+        blockMask: { mask: full([4, 2], true, { dtype: "bool", device: on }), blockSize: 64 },
+      },
+      near([2, 3, 3, 200, 70, 32], Infinity, 0),
     ),
   ]);
 });

@@ -54,10 +54,11 @@ BlockOutcome BlockRunner::run(uint3 block_index) {
   if (block_.reversed) {
     leave_plain(block_);
     set_current_thread(block_, 0);
-    // What a barrier is missing for is read before it is written: then it must not be what the last
-    // block has left there.
-    const int fill = block_index.x % 2 == 0 ? 0 : 0xff;
-    memset(block_.dynamic_shared, fill, block_.dynamic_shared_bytes);
+    // What a barrier is missing for is read before it is written, and what nobody writes is read:
+    // then it must not be what the last block has left there. As integers these are 0, -1 and a
+    // large number.
+    constexpr int fills[] = {0, 0xff, 0x3f};
+    memset(block_.dynamic_shared, fills[block_index.x % 3], block_.dynamic_shared_bytes);
   }
   void* fiber = new_fiber(block_);
   block_.inside_kernel = true;

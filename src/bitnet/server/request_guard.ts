@@ -18,7 +18,21 @@ export interface GuardOptions {
   readonly isLocal: boolean;
 }
 
-/** Whether a host is the loopback interface, by its name or by one of its addresses. */
+/**
+ * Whether a host is the loopback interface, by its name or by one of its addresses: whether a
+ * `ModelServer` that listens there should have the option `isLocal`.
+ *
+ * @param host The name or the address, also in the brackets of URLs.
+ * @returns Whether only this machine reaches it.
+ *
+ * @example
+ * ```ts
+ * import { isLoopback } from "@gridstride/cuda/bitnet";
+ *
+ * console.log(isLoopback("127.0.0.1"), isLoopback("0.0.0.0")); // true false
+ * ```
+ * @category Server
+ */
 export function isLoopback(host: string): boolean {
   return /^(?:localhost|127(?:\.\d+){3}|::1|\[::1\])$/i.test(host);
 }

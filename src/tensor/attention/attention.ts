@@ -52,8 +52,8 @@ export interface AttentionWindowOptions extends TensorOptions {
    * The kernel: `"mma"` on tensor cores, `"simt"` of CUDA threads without them, or `"loops"` of the
    * host device. By default tensor cores, on a GPU of compute capability 8.0 or higher, for `float16`
    * and `bfloat16` whose rows begin at multiples of 16 bytes. They round weights to that type, except
-   * if at most 8 rows of queries share a head of keys, whose size is a multiple of 16; `"loops"` does
-   * so for `bfloat16` on x86-64 processors with AMX.
+   * if at most 8 rows of queries share a head of keys, and heads have a multiple of 16 and at most 128
+   * elements; `"loops"` does so for `bfloat16` on x86-64 processors with AMX.
    */
   readonly variant?: "mma" | "simt" | "loops";
 }

@@ -17,6 +17,7 @@ const SOURCE = `
   struct Empty {};
   struct Plain { float x = 0, y[4] {}; unsigned long long id; float3 p; bool b; word w[N][M]; };
   struct alignas(16) Aligned { int a; };
+  struct __attribute__((aligned(16))) AlignedToo { int a; };
   struct __align__(4 * N) Member {
     float a;
     __host__ __device__ Member(float x) : a(x) {}
@@ -76,7 +77,7 @@ const { structs, refused } = readStructs(SOURCE);
 
 Deno.test("readStructs() describes structs of scalars, vectors, arrays and such structs", () => {
   assertEquals(Object.keys(structs).sort(), [
-    ...["Aligned", "Empty", "Inner", "Member", "Old", "Out", "Outer", "Outer::Inner"],
+    ...["Aligned", "AlignedToo", "Empty", "Inner", "Member", "Old", "Out", "Outer", "Outer::Inner"],
     ...["Plain", "Tagged", "User", "deep::In", "deep::User"],
     ...["n::In", "n::Out", "n::deep::In", "n::deep::User"],
   ]);

@@ -528,7 +528,14 @@ __device__ __forceinline__ void attention_mma(const Attention& a, const T* q, co
            TileK::column() * 8;
   });
   int begin = static_cast<int>(job.begin);
-  if constexpr (HasBlocks) begin = look_up_from(begin);
+  if constexpr (HasBlocks) {
+    // Without keys no table is filled, and all threads have the same range of them.
+    if (begin >= end) {
+      if (threadIdx.x == 0) table->limit = end;
+      __syncthreads();
+    }
+    begin = look_up_from(begin);
+  }
   fill_keys(begin, Constant<false>{});
   for (int r = static_cast<int>(threadIdx.x); r < TileRows; r += threads) {
     const AttentionRow own = row_of(a, job, r < job.rows ? r : job.rows - 1);
