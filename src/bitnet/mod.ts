@@ -35,6 +35,7 @@ export {
 } from "./model.ts";
 export type { ServedModel } from "./server/completion_request.ts";
 export { ModelServer, type ModelServerOptions, type ServedRequest } from "./server/model_server.ts";
+export { isLoopback } from "./server/request_guard.ts";
 export { type ChatMessage, DEFAULT_CHAT_TEMPLATE } from "./tokenizer/chat_template.ts";
 export { ggufTokenizer } from "./tokenizer/gguf_tokenizer.ts";
 export { type MatchedText, StopMatcher } from "./tokenizer/stop_matcher.ts";

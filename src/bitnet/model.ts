@@ -24,8 +24,8 @@ import { Sampler } from "./generation/sampling.ts";
 import { Scheduler, type SchedulerStatistics } from "./generation/scheduler.ts";
 import { type GenerateOptions, requireSettings } from "./generation/settings.ts";
 import type { ChatMessage } from "./tokenizer/chat_template.ts";
-import { ggufTokenizer } from "./tokenizer/gguf_tokenizer.ts";
-import { ModelTokenizer } from "./tokenizer/tokenizer.ts";
+import { tokenizerOf } from "./tokenizer/source_tokenizer.ts";
+import type { ModelTokenizer } from "./tokenizer/tokenizer.ts";
 
 /**
  * Options of {@linkcode openModel}.
@@ -357,19 +357,6 @@ export class Model implements AsyncDisposable {
   }
 }
 
-/** The tokenizer of a model's files. */
-function tokenizerOf({ tokenizer, chatTemplate }: ModelSource): ModelTokenizer {
-  if (tokenizer === undefined) {
-    throw new TypeError(`${cannot(OPEN)} as its files must have a tokenizer: there is none`);
-  }
-  const files = tokenizer.kind === "gguf" ? ggufTokenizer(tokenizer.metadata()) : tokenizer;
-  // A template in a file of its own is newer than that of the tokenizer's configuration.
-  const config = chatTemplate === undefined
-    ? files.config
-    : { ...files.config as object, chat_template: chatTemplate };
-  return new ModelTokenizer({ tokenizer: files.tokenizer, config });
-}
-
 /** Loads an opened model, whose source may be closed then. */
 export async function loadModel(
   source: ModelSource,
@@ -385,7 +372,7 @@ export async function loadModel(
     if (value !== undefined) checkInteger(value, `options.${key}`, OPEN, 1, 2 ** 24);
   }
   signal?.throwIfAborted();
-  const tokenizer = tokenizerOf(source);
+  const tokenizer = tokenizerOf(source, OPEN);
   const context = placeOf(device === undefined ? {} : { device }, OPEN);
   const tables = {
     ...(dtype === undefined ? {} : { dtype }),

@@ -69,6 +69,13 @@ export class FileProblem extends Error {
   override name = "FileProblem";
 }
 
+/** Whether an error is the library's, "Cannot launch k as it must …", in contrast to those of V8. */
+export function isRefusal(error: unknown): error is Error {
+  return error instanceof Error &&
+    /^Cannot (?!(?:read|set) propert|(?:read|write) private |destructure |mix |convert )/
+      .test(error.message);
+}
+
 /**
  * Throws a file system error as a {@linkcode FileProblem}, and any other error unchanged.
  *

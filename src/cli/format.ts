@@ -22,6 +22,12 @@ export function wrapText(text: string, width = columns()): string {
   return WRAPPER.boxWrap(text, width);
 }
 
+/** A text of a file on one line: its control sequences must not reach the terminal. */
+export function printable(value: unknown, maxLength = Infinity): string {
+  const text = String(value).replaceAll(/[\s\p{C}]+/gu, " ").trim();
+  return text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`;
+}
+
 /** Colors are for terminals, unless `NO_COLOR` is set. */
 export function usesColor(): boolean {
   const isUsed = !Deno.noColor && Deno.stdout.isTerminal() && Deno.stderr.isTerminal();

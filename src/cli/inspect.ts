@@ -7,7 +7,7 @@
 import { describeModel, type ModelDescription } from "../device/bitnet.ts";
 import { formatBytes } from "../lab/memory/mod.ts";
 import { type Command, type Invocation, printResult, throwFileProblem } from "./command.ts";
-import { plural, textTable, wrapText } from "./format.ts";
+import { plural, printable, textTable, wrapText } from "./format.ts";
 import { LAYOUT_OPTION, layoutOption, MODEL_FILES } from "./model.ts";
 
 async function inspect(invocation: Invocation): Promise<number> {
@@ -17,9 +17,6 @@ async function inspect(invocation: Invocation): Promise<number> {
   printResult(invocation, description, () => text(path, description, invocation));
   return description.problem === undefined ? 0 : 1;
 }
-
-/** Control sequences of a file must not reach the terminal. */
-const printable = (value: unknown) => String(value).replaceAll(/[\s\p{C}]+/gu, " ").trim();
 
 const elementsOf = (shape: readonly number[]) => shape.reduce((size, extent) => size * extent, 1);
 
@@ -41,7 +38,7 @@ function text(path: string, description: ModelDescription, { options }: Invocati
   const head = `${path}: ${kind}, ${plural(tensors.length, "tensor")}, ${
     parameters.toLocaleString("en-US")
   } elements, ${formatBytes(bytes)}`;
-  const keyRows = Object.entries(keys).map((entry) => entry.map(printable));
+  const keyRows = Object.entries(keys).map((entry) => entry.map((part) => printable(part)));
   const types = grouped(tensors, ({ type }) => type).map(([type, group]) => [
     type,
     String(group.length),
@@ -74,7 +71,7 @@ function weightsTable({ weights }: ModelDescription): string {
     [
       name.replace(/^layers\.\d+\./, ""),
       shape.join(" × "),
-      [format, ...Object.values(formatOptions).map(printable)].join(" ") +
+      [format, ...Object.values(formatOptions).map((option) => printable(option))].join(" ") +
       (quantization === undefined ? "" : `, quantised by the ${quantization} magnitude`),
     ].join("\0");
   const rows = grouped(weights, kindOf).map(([key, group]) => {
@@ -98,7 +95,7 @@ FILE is ${MODEL_FILES}.`,
     "--tensors": "list all tensors",
   },
   details: `With --json: { kind, keys, tensors, config, weights, problem }, where config and weights
-are absent if the model cannot be run, and problem otherwise.
+are absent if the package cannot read them, and problem if it can run the model.
 
 Exit code 1 if FILE cannot be read, or the package cannot run the model.`,
   run: inspect,

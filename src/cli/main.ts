@@ -7,7 +7,14 @@
 import { EnvironmentError } from "../../mod.ts";
 import { ANALYZE } from "./analyze.ts";
 import { CACHE } from "./cache.ts";
-import { type Command, type CommandGroup, EXIT, showProgress, UsageError } from "./command.ts";
+import {
+  type Command,
+  type CommandGroup,
+  EXIT,
+  isRefusal,
+  showProgress,
+  UsageError,
+} from "./command.ts";
 import { runProgram } from "./command_line.ts";
 import { COMPILE } from "./compile.ts";
 import { DEVICES, DOCTOR, VALIDATE } from "./devices.ts";
@@ -39,17 +46,15 @@ const COMMANDS: readonly (Command | CommandGroup)[] = [
   MEMORY,
 ];
 
-/** The library's refusals, "Cannot launch k as it must …", in contrast to those of V8. */
-const REFUSAL =
-  /^Cannot (?!(?:read|set) propert|(?:read|write) private |destructure |mix |convert )/;
-
 /** The exit code for an error; undefined for a defect of the program. */
 function exitCodeOf(error: unknown): number | undefined {
   if (!(error instanceof Error)) return undefined;
   if (error instanceof UsageError || error instanceof EnvironmentError) return EXIT.usage;
   if (["TypeError", "RangeError", "SyntaxError"].includes(error.name)) {
-    return REFUSAL.test(error.message) ? EXIT.usage : undefined;
+    return isRefusal(error) ? EXIT.usage : undefined;
   }
+  // For example the chat template of a model that refuses a conversation.
+  if (error.name === "Error") return isRefusal(error) ? EXIT.failed : undefined;
   // Errors of the package have names of their own.
   return error.name in globalThis || error.name in Deno.errors ? undefined : EXIT.failed;
 }

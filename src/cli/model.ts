@@ -7,7 +7,14 @@
 import { type I2sLayout, type Model, type ModelOptions, openModel } from "../device/bitnet.ts";
 import { type Device, openDevice } from "../../mod.ts";
 import { formatBytes } from "../lab/memory/mod.ts";
-import { DEVICE_OPTION, type Invocation, showProgress, throwFileProblem } from "./command.ts";
+import {
+  DEVICE_OPTION,
+  FileProblem,
+  type Invocation,
+  isRefusal,
+  showProgress,
+  throwFileProblem,
+} from "./command.ts";
 import { progressBar } from "./format.ts";
 import { integerOption, refuseOption, textOption } from "./options.ts";
 
@@ -63,6 +70,14 @@ export interface LoadedModel extends AsyncDisposable {
   readonly seconds: number;
 }
 
+/** Throws the error of a model's files as a {@linkcode FileProblem}. */
+function throwModelProblem(path: string, error: unknown): never {
+  const isOfFiles = isRefusal(error) && ["Error", "TypeError", "RangeError"].includes(error.name);
+  // A layout for a folder is a mistake of the command line.
+  if (isOfFiles && !error.message.includes(" as options.")) throw new FileProblem(error.message);
+  return throwFileProblem(`open ${path}`, error);
+}
+
 /** Loads the model that the first argument names. */
 export async function loadModel(
   invocation: Invocation,
@@ -93,7 +108,7 @@ export async function loadModel(
     };
   } catch (error) {
     device[Symbol.dispose]();
-    return throwFileProblem(`open ${path}`, error);
+    return throwModelProblem(path, error);
   } finally {
     showProgress("");
   }

@@ -4,17 +4,20 @@
  * @module
  */
 
-import { type Model, ModelServer, type ServedRequest } from "../device/bitnet.ts";
+import { isLoopback, type Model, ModelServer, type ServedRequest } from "../device/bitnet.ts";
 import { formatBytes } from "../lab/memory/mod.ts";
 import { type Command, EXIT, FileProblem, type Invocation, labelOf, printText } from "./command.ts";
-import { formatNumber, plural } from "./format.ts";
+import { formatNumber, plural, printable } from "./format.ts";
 import { Interrupted, Interruption, loadModel, MODEL_FILES, MODEL_OPTIONS } from "./model.ts";
 import { integerOption, sizeOption, textOption } from "./options.ts";
 
 const DEFAULTS = { host: "127.0.0.1", port: 8000, sequences: 64, answers: 128 } as const;
 
-/** Names and addresses of the loopback interface. */
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|::1|\[::1\])$/;
+/** Characters of a model's name that are shown. */
+const MAX_NAME = 80;
+
+/** The longest time for clients to read the rest of answers that are complete. */
+const SHUTDOWN_SECONDS = 30;
 
 /** Paths that programs request all the time. */
 const POLLED: readonly string[] = ["/health", "/metrics"];
@@ -45,6 +48,17 @@ function listen(
   }
 }
 
+/**
+ * Waits until clients have read their answers, but not for ever: one that has stopped to send or to
+ * read holds its connection open. The end of the process closes it.
+ */
+async function shutDown(http: Deno.HttpServer): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, 1000 * SHUTDOWN_SECONDS);
+  await Promise.race([http.shutdown(), late]);
+  clearTimeout(timer);
+}
+
 function serverOptions(invocation: Invocation, hostname: string) {
   const maxBodyBytes = sizeOption(invocation, "max-body", 2 ** 30);
   const apiKey = textOption(invocation, "api-key") ?? Deno.env.get("GRIDSTRIDE_API_KEY");
@@ -53,7 +67,7 @@ function serverOptions(invocation: Invocation, hostname: string) {
     ...(maxBodyBytes === undefined ? {} : { maxBodyBytes }),
     ...(apiKey === undefined ? {} : { apiKey }),
     allowedOrigins: invocation.lists["allow-origin"] ?? [],
-    isLocal: LOOPBACK.test(hostname),
+    isLocal: isLoopback(hostname),
     onRequest: logRequest,
   };
 }
@@ -63,16 +77,19 @@ async function serve(invocation: Invocation): Promise<number> {
   const port = integerOption(invocation, "port", 0, 65535) ?? DEFAULTS.port;
   const options = serverOptions(invocation, hostname);
   const maxSequences = integerOption(invocation, "max-sequences", 1, 1024) ?? DEFAULTS.sequences;
-  // The second interruption ends the answers that the first waits for.
-  let end = (): void => Deno.exit(EXIT.interrupted);
+  const exit = (): void => Deno.exit(EXIT.interrupted);
+  let end = exit;
   using interruption = new Interruption(() => end());
   const { signal } = interruption;
   const { promise, resolve: onLoaded } = Promise.withResolvers<Model>();
   const server = new ModelServer(promise, options);
-  await using http = listen(server, hostname, port);
+  const http = listen(server, hostname, port);
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => shutDown(http));
   try {
     await using loaded = await loadModel(invocation, { maxSequences, signal });
-    // The kernels are compiled before the first request, not by it.
+    // Compiles most kernels before the first request. Others, for more answers at once or more
+    // positions, are compiled by the first request that needs them.
     await loaded.model.generate("Hello", { maxTokens: 2, signal }).text();
     onLoaded(loaded.model);
     const host = http.addr.hostname.includes(":") ? `[${http.addr.hostname}]` : http.addr.hostname;
@@ -82,19 +99,29 @@ async function serve(invocation: Invocation): Promise<number> {
       printText(JSON.stringify({ url, model: model.name, device: labelOf(device) }));
     } else {
       const { pages, pageSize, cacheBytes } = model.statistics();
-      printText(`${model.name} on ${labelOf(device)}, loaded in ${formatNumber(seconds)} s
+      printText(
+        `${printable(model.name, MAX_NAME)} on ${labelOf(device)}, loaded in ${
+          formatNumber(seconds)
+        } s
 cache: ${plural((pages * pageSize).toLocaleString("en"), "token")}, ${formatBytes(cacheBytes)}
 chat page: ${url}/
 OpenAI API: ${url}/v1    metrics: ${url}/metrics
-Ctrl-C ends it.`);
+Ctrl-C ends it.`,
+      );
     }
     await new Promise((resolve) => {
       signal.addEventListener("abort", resolve);
       if (signal.aborted) resolve(undefined);
     });
-    end = () => server.abort();
+    // The second interruption ends the answers that the first waits for, and the next one the
+    // process.
+    end = () => {
+      end = exit;
+      server.abort();
+    };
     console.error("Waiting for the answers that run; Ctrl-C ends them.");
     await server.drain();
+    end = exit;
     return EXIT.done;
   } catch (error) {
     if (error instanceof Interrupted) return EXIT.interrupted;
@@ -121,11 +148,12 @@ MODEL is ${MODEL_FILES}.`,
     ...MODEL_OPTIONS,
   },
   lists: { "--allow-origin <ORIGIN>": "a web page that may use the API from a browser, or *" },
-  details: `Ctrl-C waits for the answers that run, and a second one ends them.
+  details: `Ctrl-C waits for the answers that run, a second one ends them, and a further one the
+process.
 
 With --json: { url, model, device }, when the model is loaded.
 
 Exit code 1 if MODEL cannot be read or run, or if the port is in use; 130 if Ctrl-C has ended the
-loading.`,
+loading or the process.`,
   run: serve,
 };

@@ -2,6 +2,7 @@
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { openModel } from "../../src/device/bitnet.ts";
+import { folderTensorsOf, HF_CONFIG, safetensorsFile } from "../bitnet/files/model_files.ts";
 import { smallGguf } from "../bitnet/files/small_gguf.ts";
 import "../support/cache_directory.ts";
 import { device } from "../support/device.ts";
@@ -12,6 +13,14 @@ import { assertFails, runInProcess } from "./in_process.ts";
 /** The place of the small model. */
 function smallFile(folder: TemporaryDirectory, contextLength?: number): string {
   return folder.file(smallGguf(contextLength), "small.gguf");
+}
+
+/** A folder of a model that has no tokenizer. */
+function withoutTokenizer(folder: TemporaryDirectory): string {
+  folder.file(safetensorsFile(folderTensorsOf("packed")), "model.safetensors");
+  const config = { ...HF_CONFIG, quantization_config: { quant_method: "bitnet" } };
+  folder.file(new TextEncoder().encode(JSON.stringify(config)), "config.json");
+  return folder.path;
 }
 
 Deno.test("`generate` prints the text of the model, and its figures on standard error", async () => {
@@ -52,9 +61,19 @@ Deno.test("`generate` refuses files that hold no model, and options out of range
   using folder = new TemporaryDirectory();
   const path = smallFile(folder);
   const run = (args: readonly string[]) => runInProcess(["generate", ...args]);
+  let files = 0;
+  const withKeys = (keys: Record<string, string>) =>
+    folder.file(smallGguf(256, keys), `${files++}.gguf`);
   await assertFails(1, run, [
     [[`${folder.path}/none.gguf`, "hello"], "none.gguf"],
     [[folder.file(new TextEncoder().encode("no model"), "text.gguf"), "hello"], "magic number"],
+    [[withKeys({ "tokenizer.ggml.model": "t5" }), "hello"], "tokenizer.ggml.model"],
+    [[withKeys({ "tokenizer.chat_template": "{% for %}" }), "hello"], "valid Jinja"],
+    [
+      [withKeys({ "tokenizer.chat_template": "{{ raise_exception('no') }}" }), "hello", "--chat"],
+      "Cannot render a chat as the model's template refuses it: no",
+    ],
+    [[withoutTokenizer(folder), "hello"], "must have a tokenizer: there is none"],
   ]);
   await assertFails(2, run, [
     [[path], "PROMPT"],
@@ -63,6 +82,7 @@ Deno.test("`generate` refuses files that hold no model, and options out of range
     [[path, "a", "--max-tokens=0"], "--max-tokens"],
     [[path, "a", "--seed=-1"], "--seed"],
     [[path, "a", "--layout=i2s-32"], "--layout"],
+    [[folder.path, "a", "--layout=i2s-64"], "this is a folder"],
     [[path, "a", "--device=gpu"], "gpu"],
     [[path, "hello ".repeat(300)], "at most 256 tokens"],
   ]);

@@ -9,13 +9,13 @@ import { processEnvironment, repositoryPath } from "../support/subprocess.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
 import { assertFails, runInProcess } from "./in_process.ts";
 
-/** Starts the server and waits until its model is loaded. */
+/** Starts the server and waits until its model is loaded. What it says is text without `--json`. */
 async function startServer(path: string, ...options: string[]) {
   const child = new Deno.Command(Deno.execPath(), {
     args: [
       ...["run", "-A", "--quiet", "--no-check", "--cached-only"],
       ...[`--config=${repositoryPath("deno.json")}`, repositoryPath("src/cli/main.ts")],
-      ...["serve", path, "--port=0", "--cache-tokens=65536", "--json", ...options],
+      ...["serve", path, "--port=0", "--cache-tokens=65536", ...options],
     ],
     ...{ stdout: "piped", stderr: "piped" },
     env: processEnvironment({}),
@@ -24,15 +24,19 @@ async function startServer(path: string, ...options: string[]) {
   const problems = new Response(child.stderr).text();
   const lines = child.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
   const reader = lines.getReader();
-  const { value } = await reader.read();
-  if (value === undefined) throw new Error(await problems);
-  const { url, model } = JSON.parse(value);
+  let head = "";
+  while (!head.includes("http://")) {
+    const { value } = await reader.read();
+    if (value === undefined) throw new Error(await problems);
+    head += `${value}\n`;
+  }
+  const [url] = /http:\/\/[^\s"/]+/.exec(head)!;
   return {
-    ...{ child, url, model, problems },
+    ...{ child, url, head },
     client: new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 }),
     /** Waits for the end, and returns the exit code and standard error. */
     async end(): Promise<[number, string]> {
-      await reader.read();
+      while (!(await reader.read()).done);
       return [(await child.status).code, await problems];
     },
   };
@@ -42,9 +46,11 @@ const MESSAGES: { role: "user"; content: string }[] = [{ role: "user", content: 
 
 Deno.test("`serve` answers the package openai, and finishes its answers when it is interrupted", async () => {
   using folder = new TemporaryDirectory();
-  const { client, child, url, model, end } = await startServer(
+  const { client, child, url, head, end } = await startServer(
     folder.file(smallGguf(), "small.gguf"),
+    "--json",
   );
+  const { model } = JSON.parse(head);
   const body = { model, messages: MESSAGES, temperature: 0, max_tokens: 100 };
   assertEquals(model, "small");
   const whole = await client.chat.completions.create(body);
@@ -65,24 +71,36 @@ Deno.test("`serve` answers the package openai, and finishes its answers when it 
   assertMatch(url, /^http:\/\/127\.0\.0\.1:\d+$/);
 });
 
-Deno.test("`serve` ends answers at the second interruption", async () => {
+Deno.test("`serve` ends answers at the second interruption, and the process at the third", async () => {
   using folder = new TemporaryDirectory();
-  const { client, child, model, end } = await startServer(
-    folder.file(smallGguf(65536), "small.gguf"),
+  const name = `a\x1b[2Jb${"c".repeat(100)}`;
+  const { client, child, url, head, end } = await startServer(
+    folder.file(smallGguf(65536, { "general.name": name }), "small.gguf"),
   );
-  const body = { model, messages: MESSAGES, stream: true as const };
-  const events: string[] = [];
+  assertMatch(head, /^a \[2Jbc{73}… on /);
+  // A client that does not send the rest of its request.
+  using stalled = await Deno.connect({ hostname: "127.0.0.1", port: Number(new URL(url).port) });
+  const lines = ["POST /v1/completions HTTP/1.1", "host: localhost", "content-length: 9"];
+  const request = [...lines, "content-type: application/json", "", "{"].join("\r\n");
+  await stalled.write(new TextEncoder().encode(request));
+  const health = async () => (await (await fetch(`${url}/health`)).json()).status;
+  const body = { model: name, messages: MESSAGES, stream: true as const };
   let failure: unknown;
+  let events = 0;
   try {
-    for await (const { object } of await client.chat.completions.create(body)) {
-      if (events.push(object) === 1) child.kill("SIGINT");
-      else child.kill("SIGINT");
+    for await (const _ of await client.chat.completions.create(body)) {
+      if (events++ > 0) continue;
+      child.kill("SIGINT");
+      // Signals that arrive at once count once.
+      while (await health() === "ok");
+      child.kill("SIGINT");
     }
   } catch (error) {
     failure = error;
   }
   assert(failure instanceof Error && failure.message.includes("shutting down"), String(failure));
-  assertEquals((await end())[0], 0);
+  child.kill("SIGINT");
+  assertEquals((await end())[0], 130);
 });
 
 Deno.test("`serve` refuses a port in use, files that hold no model, and options out of range", async () => {

@@ -6,10 +6,11 @@
 
 import { TensorFileError } from "../../tensor/mod.ts";
 import { safetensorsName } from "../../tensor/files/safetensors.ts";
-import type { ModelConfig } from "../config.ts";
+import { type ModelConfig, requireConfig } from "../config.ts";
+import { tokenizerOf } from "../tokenizer/source_tokenizer.ts";
 import { GgufArray, type GgufHeader, type GgufValue, readGgufHeader } from "./gguf_header.ts";
 import { typeName } from "./gguf_source.ts";
-import type { SourceOptions, WeightSource } from "./model_source.ts";
+import type { ModelSource, SourceOptions, WeightSource } from "./model_source.ts";
 import { modelPlace, openSource } from "./open_source.ts";
 import { folderTensors } from "./safetensors_source.ts";
 import { SourceFile } from "./source_file.ts";
@@ -53,15 +54,17 @@ export interface ModelDescription {
   readonly keys: Readonly<Record<string, string | number | boolean>>;
   /** All tensors in the files. */
   readonly tensors: readonly DescribedTensor[];
-  /** The decoder's dimensions, if it can be run. */
+  /** The decoder's dimensions, if the package can read them. */
   readonly config?: ModelConfig;
-  /** The weights of the decoder, if it can be run. */
+  /** The weights of the decoder, if the package can read them. */
   readonly weights?: readonly DescribedWeight[];
-  /** The reason for which it cannot be run. */
+  /** The reason for which the model cannot be run; undefined if it can. */
   readonly problem?: string;
 }
 
 const MAX_TEXT = 200;
+
+const DESCRIBE = "describe a model";
 
 /** A value as JSON has it. */
 function plainValue(value: GgufValue): string | number | boolean {
@@ -88,7 +91,7 @@ async function contentOf(
   source: string | URL,
   options: SourceOptions,
 ): Promise<Pick<ModelDescription, "kind" | "keys" | "tensors">> {
-  const { folder, file } = await modelPlace(source, options, "describe a model");
+  const { folder, file } = await modelPlace(source, options, DESCRIBE);
   if (file !== undefined) {
     using opened = await SourceFile.open(file);
     const header = await readGgufHeader(opened);
@@ -113,12 +116,25 @@ function describedWeight(weight: WeightSource): DescribedWeight {
   };
 }
 
+/** What keeps a model with a known decoder from running, without its weights and a device. */
+function problemOf(model: ModelSource): Pick<ModelDescription, "problem"> {
+  try {
+    requireConfig(model.config, DESCRIBE);
+    tokenizerOf(model, DESCRIBE);
+    return {};
+  } catch (error) {
+    // Opening the model would fail with the same error.
+    return { problem: (error as Error).message };
+  }
+}
+
 /**
  * Describes the files of a model without reading its weights.
  *
  * @param source A path or the URL of a GGUF file or a folder.
  * @param options The layout of I2_S weights.
- * @returns The keys and tensors, and the decoder or the reason why the package cannot run it.
+ * @returns The keys and tensors, the decoder if the package can read it, and the reason if it cannot
+ * run the model.
  * @throws {TensorFileError} If a header is malformed or contradicts the size of its file.
  * @throws {Deno.errors.NotFound} If there is no such file, and other errors of the file system.
  * @throws {TypeError} If the source is no path, or an option is unknown.
@@ -143,7 +159,7 @@ export async function describeModel(
   try {
     await using model = await openSource(source, options);
     const weights = [...model.weights.values()].map(describedWeight);
-    return { ...content, config: model.config, weights };
+    return { ...content, config: model.config, weights, ...problemOf(model) };
   } catch (error) {
     if (!(error instanceof TensorFileError)) throw error;
     return { ...content, problem: error.message };

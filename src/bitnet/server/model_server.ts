@@ -6,6 +6,7 @@
 
 import { createHash } from "node:crypto";
 import { requireInteger, requireOptions } from "../../ffi/arguments.ts";
+import { CudaError } from "../../ffi/cuda_error.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import type { Generation } from "../generation/generation.ts";
 import { ApiError, refuseField } from "./api_error.ts";
@@ -62,8 +63,8 @@ export interface ModelServerOptions {
   /** Origins whose pages may use the API, such as `https://example.com`, or `*`; none by default. */
   readonly allowedOrigins?: readonly string[];
   /**
-   * Whether requests must name this machine, as `localhost`, `127.0.0.1` or `[::1]`; false by
-   * default. It protects a server on the loopback interface from foreign pages.
+   * Whether requests must name this machine, as `localhost`, `[::1]` or an address such as
+   * `127.0.0.1`; false by default. It protects a server on the loopback interface from foreign pages.
    */
   readonly isLocal?: boolean;
   /** Takes each request when its answer has ended. */
@@ -81,6 +82,7 @@ const OPTION_NAMES = [
 
 const MAX_ANSWERS = 128;
 const MAX_BODY_BYTES = 2 ** 20;
+const BODY_SECONDS = 30;
 
 /** The page runs its own script only, and connects to this server only. */
 function policyOf(page: string): string {
@@ -165,6 +167,8 @@ export class ModelServer {
   readonly #created = Math.floor(Date.now() / 1000);
   #model: ServedModel | undefined;
   #loadError: unknown;
+  /** Whether the device is lost to this process. */
+  #isLost = false;
   #answers = 0;
   /** Ends the completions that run. */
   readonly #running = new Set<AbortController>();
@@ -208,7 +212,9 @@ export class ModelServer {
     }
     this.#maxAnswers = maxAnswers;
     this.#onRequest = onRequest;
-    this.#guard = new RequestGuard({ maxBodyBytes, apiKey, allowedOrigins, isLocal });
+    this.#guard = new RequestGuard({
+      ...{ maxBodyBytes, bodySeconds: BODY_SECONDS, apiKey, allowedOrigins, isLocal },
+    });
     this.#idle.resolve();
     if (!(model instanceof Promise)) this.#model = model;
     else {
@@ -340,10 +346,10 @@ export class ModelServer {
   #health(): Response {
     const status = this.#isStopping
       ? "stopping"
+      : this.#isLost || this.#loadError !== undefined
+      ? "failed"
       : this.#model !== undefined
       ? "ok"
-      : this.#loadError !== undefined
-      ? "failed"
       : "loading";
     const { running = 0, waiting = 0 } = this.#model?.statistics() ?? {};
     return Response.json({ status, running, waiting }, { status: status === "ok" ? 200 : 503 });
@@ -440,6 +446,8 @@ export class ModelServer {
       cancel: () => control.abort(clientLeft()),
       onEnd: (error) => {
         leave();
+        // All later steps fail as this one did, until the process ends.
+        if (error instanceof CudaError && error.sticky) this.#isLost = true;
         if (exchange.hasBegun) this.#endExchange(exchange, 200, error);
         return error === undefined ? undefined : apiErrorOf(error);
       },

@@ -11,12 +11,31 @@ import { ApiError } from "./api_error.ts";
 /** The rules of a server. */
 export interface GuardOptions {
   readonly maxBodyBytes: number;
+  /** The longest time that a body may take to arrive. */
+  readonly bodySeconds: number;
   readonly apiKey: string | undefined;
   readonly allowedOrigins: readonly string[];
   readonly isLocal: boolean;
 }
 
-const LOCAL_NAMES: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
+/**
+ * Whether a host is the loopback interface, by its name or by one of its addresses: whether a
+ * `ModelServer` that listens there should have the option `isLocal`.
+ *
+ * @param host The name or the address, also in the brackets of URLs.
+ * @returns Whether only this machine reaches it.
+ *
+ * @example
+ * ```ts
+ * import { isLoopback } from "@gridstride/cuda/bitnet";
+ *
+ * console.log(isLoopback("127.0.0.1"), isLoopback("0.0.0.0")); // true false
+ * ```
+ * @category Server
+ */
+export function isLoopback(host: string): boolean {
+  return /^(?:localhost|127(?:\.\d+){3}|::1|\[::1\])$/i.test(host);
+}
 
 const digestOf = (text: string): Uint8Array => createHash("sha256").update(text).digest();
 
@@ -34,7 +53,7 @@ export class RequestGuard {
    */
   checkHost({ url }: Request): void {
     const { hostname } = new URL(url);
-    if (!this.#options.isLocal || LOCAL_NAMES.includes(hostname)) return;
+    if (!this.#options.isLocal || isLoopback(hostname)) return;
     throw new ApiError(403, `Cannot answer as the host must be this machine: it is ${hostname}`);
   }
 
@@ -84,17 +103,29 @@ export class RequestGuard {
     if (!/^application\/json\b/i.test(request.headers.get("content-type") ?? "")) {
       throw new ApiError(415, "Cannot read the body as content-type must be application/json");
     }
-    const { maxBodyBytes } = this.#options;
+    const { maxBodyBytes, bodySeconds } = this.#options;
     const tooLarge = () =>
       new ApiError(413, `Cannot read the body as it must have at most ${maxBodyBytes} bytes`);
     if (Number(request.headers.get("content-length")) > maxBodyBytes) throw tooLarge();
     const decoder = new TextDecoder();
     let text = "";
     let size = 0;
-    for await (const part of request.body ?? []) {
-      size += part.length;
-      if (size > maxBodyBytes) throw tooLarge();
-      text += decoder.decode(part, { stream: true });
+    // A client that sends no more must not hold its request forever.
+    const control = new AbortController();
+    const tooSlow = () =>
+      control.abort(
+        new ApiError(408, `Cannot read the body as it must arrive within ${bodySeconds} s`),
+      );
+    const timer = setTimeout(tooSlow, 1000 * bodySeconds);
+    try {
+      const body = request.body?.pipeThrough(new TransformStream(), { signal: control.signal });
+      for await (const part of body ?? []) {
+        size += part.length;
+        if (size > maxBodyBytes) throw tooLarge();
+        text += decoder.decode(part, { stream: true });
+      }
+    } finally {
+      clearTimeout(timer);
     }
     try {
       return JSON.parse(text + decoder.decode());

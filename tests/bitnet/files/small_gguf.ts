@@ -16,10 +16,13 @@ import {
 } from "./model_files.ts";
 
 /**
- * Makes the file. The name of the model is `small`. It does not choose tokens that end an answer, on no
+ * Makes the file. Without a key of its own, the name of the model is `small`. It does not choose tokens that end an answer, on no
  * device: their rows are 0, and so are their logits, below those of many others.
  */
-export function smallGguf(contextLength = 256): Uint8Array<ArrayBuffer> {
+export function smallGguf(
+  contextLength = 256,
+  own: Readonly<Record<string, KeyValue>> = {},
+): Uint8Array<ArrayBuffer> {
   const vocabulary = smallVocabulary() as Record<string, KeyValue>;
   const rows = (vocabulary["tokenizer.ggml.tokens"] as readonly string[]).length;
   let state = 1;
@@ -40,6 +43,7 @@ export function smallGguf(contextLength = 256): Uint8Array<ArrayBuffer> {
       "general.name": "small",
       "bitnet-b1.58.vocab_size": rows,
       "bitnet-b1.58.context_length": contextLength,
+      ...own,
     },
     [embedding, ...modelTensors(ternaryTensor(35, "tq2_0")).slice(1)],
   );

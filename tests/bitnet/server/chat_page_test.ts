@@ -114,7 +114,7 @@ test("The conversation is sent as a whole, with the system message, and survives
   });
 });
 
-test("The stop button ends the answer and keeps its beginning", async () => {
+test("The stop button ends the answer and keeps its beginning, and a new chat ends it too", async () => {
   const model = new ScriptedModel();
   await withChat(model, async (open) => {
     const { page, errors } = open;
@@ -128,6 +128,12 @@ test("The stop button ends the answer and keeps its beginning", async () => {
     await until(page, IDLE);
     assertMatch(await page.locator(".assistant").innerText(), /^hello\s+stopped/);
     while (model.running > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await page.locator("#prompt").fill("again");
+    await page.keyboard.press("Enter");
+    await until(page, "document.querySelectorAll('.assistant').length === 2");
+    await page.locator("#clear").click();
+    await until(page, IDLE);
+    assertEquals(await page.locator(".message").count(), 0);
     assertEquals(errors, []);
   });
 });

@@ -22,6 +22,9 @@ import {
   type ServedRequest,
 } from "../../../src/bitnet/server/model_server.ts";
 import type { ServedModel } from "../../../src/bitnet/server/completion_request.ts";
+import { CudaError } from "../../../src/ffi/cuda_error.ts";
+import { ApiError } from "../../../src/bitnet/server/api_error.ts";
+import { RequestGuard } from "../../../src/bitnet/server/request_guard.ts";
 import { ScriptedModel } from "./scripted_model.ts";
 
 const ANSWER = "hello world, hello 🌍!";
@@ -447,6 +450,17 @@ Deno.test("/health says whether the model loads, runs, or stops, and requests ge
   release();
   await drained;
   assertEquals((await (await answer).json()).object, "chat.completion");
+  const lost = new ScriptedModel();
+  const running = new ModelServer(lost);
+  const stateAfter = async (code: number) => {
+    lost.failure = new CudaError({ action: "launch a kernel", code });
+    assertEquals((await running.fetch(postChat({}))).status, 500);
+    const response = await running.fetch(new Request("http://localhost/health"));
+    return [response.status, (await response.json()).status];
+  };
+  // cudaErrorMemoryAllocation may pass, and cudaErrorIllegalAddress does not.
+  assertEquals(await stateAfter(2), [200, "ok"]);
+  assertEquals(await stateAfter(700), [503, "failed"]);
   const failing = new ModelServer(Promise.reject(new Error("no such file")));
   await Promise.resolve();
   const failed = await failing.fetch(postChat({}));
@@ -485,13 +499,31 @@ Deno.test("Requests that are too large, of another type, method, path or host ar
       [404, new Request("http://localhost/v1/models/other")],
       [403, new Request("http://rebound.example/v1/models")],
       [403, new Request(chat, { method: "OPTIONS", headers: { origin: "https://a.example" } })],
+      [403, new Request("http://127.0.0.2.example/v1/models")],
       [200, new Request("http://[::1]:8000/v1/models/scripted")],
+      [200, new Request("http://127.0.0.2:8000/v1/models/scripted")],
     ] as const
   ) {
     const response = await server.fetch(request);
     assertEquals(response.status, status, `${request.method} ${request.url}`);
     assertEquals("error" in await response.json(), status !== 200);
   }
+});
+
+Deno.test("readJson() refuses a body that does not arrive in time", async () => {
+  const guard = new RequestGuard({
+    ...{ maxBodyBytes: 1000, bodySeconds: 0.01, apiKey: undefined },
+    ...{ allowedOrigins: [], isLocal: false },
+  });
+  let isCancelled = false;
+  const body = new ReadableStream({
+    start: (controller) => controller.enqueue(new TextEncoder().encode('{"a":')),
+    cancel: () => void (isCancelled = true),
+  });
+  const headers = { "content-type": "application/json" };
+  const request = new Request("http://localhost/", { method: "POST", headers, body });
+  const { status } = await assertRejects(() => guard.readJson(request), ApiError, "within 0.01 s");
+  assertEquals([status, isCancelled], [408, true]);
 });
 
 Deno.test("Pages of allowed origins may use the API, and others may not", async () => {

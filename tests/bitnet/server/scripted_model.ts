@@ -96,10 +96,10 @@ class ScriptedGeneration implements Generation {
       if (this.#model.failure !== undefined) throw this.#model.failure;
       for (const token of tokens) {
         // As a device does, which answers in a later turn of the event loop.
-        const turn = new Promise((resolve) => setTimeout(resolve, 0));
+        const turn = () => new Promise((resolve) => setTimeout(resolve, 0));
         await Promise.race([
           aborted,
-          this.generatedTokens === 0 ? turn : this.#gate().then(() => turn),
+          this.generatedTokens === 0 ? turn() : this.#gate().then(() => turn),
         ]);
         this.generatedTokens++;
         this.#model.tokens++;
