@@ -6,6 +6,7 @@
  */
 
 import { createHash, timingSafeEqual } from "node:crypto";
+import { describeValue } from "../../ffi/describe_value.ts";
 import { ApiError } from "./api_error.ts";
 
 /** The rules of a server. */
@@ -24,6 +25,7 @@ export interface GuardOptions {
  *
  * @param host The name or the address, also in the brackets of URLs.
  * @returns Whether only this machine reaches it.
+ * @throws {TypeError} If the host is no string.
  *
  * @example
  * ```ts
@@ -34,6 +36,11 @@ export interface GuardOptions {
  * @category Server
  */
 export function isLoopback(host: string): boolean {
+  if (typeof host !== "string") {
+    throw new TypeError(
+      `Cannot call isLoopback() as host must be a string: it is ${describeValue(host)}`,
+    );
+  }
   return /^(?:localhost|127(?:\.\d+){3}|::1|\[::1\])$/i.test(host);
 }
 
