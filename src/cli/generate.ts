@@ -16,15 +16,8 @@ import {
   throwFileProblem,
 } from "./command.ts";
 import { formatNumber, plural } from "./format.ts";
-import {
-  Interrupted,
-  Interruption,
-  loadModel,
-  MODEL_FILES,
-  MODEL_OPTIONS,
-  numberOption,
-} from "./model.ts";
-import { integerOption, textOption } from "./options.ts";
+import { Interrupted, Interruption, loadModel, MODEL_FILES, MODEL_OPTIONS } from "./model.ts";
+import { integerOption, numberOption, textOption } from "./options.ts";
 
 /** The times and sizes of an answer. */
 interface Figures {

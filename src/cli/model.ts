@@ -49,20 +49,6 @@ export function layoutOption(invocation: Invocation): { layout?: I2sLayout } {
   return { layout: layout as I2sLayout };
 }
 
-/** A number in a range. */
-export function numberOption(
-  invocation: Invocation,
-  name: string,
-  minimum: number,
-  maximum: number,
-): number | undefined {
-  const text = textOption(invocation, name);
-  if (text === undefined) return undefined;
-  const value = /^\d*\.?\d+(?:e-?\d+)?$/i.test(text) ? Number(text) : NaN;
-  if (value >= minimum && value <= maximum) return value;
-  return refuseOption(name, `a number in ${minimum}..${maximum}`, text);
-}
-
 /** A model on its device, which is closed after it. */
 export interface LoadedModel extends AsyncDisposable {
   readonly model: Model;

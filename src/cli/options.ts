@@ -21,17 +21,27 @@ export function textOption({ options }: Invocation, name: string): string | unde
   return value === true ? undefined : value;
 }
 
-export function integerOption(
-  invocation: Invocation,
-  name: string,
-  minimum: number,
-  maximum: number,
+/** A number in a range, as a pattern allows it to be written. */
+function numericOption(
+  [invocation, name, minimum, maximum]: NumericOption,
+  pattern: RegExp,
+  kind: string,
 ): number | undefined {
   const text = textOption(invocation, name);
   if (text === undefined) return undefined;
-  const value = /^\d+$/.test(text) ? Number(text) : NaN;
+  const value = pattern.test(text) ? Number(text) : NaN;
   if (value >= minimum && value <= maximum) return value;
-  return refuseOption(name, `an integer in ${minimum}..${maximum}`, text);
+  return refuseOption(name, `${kind} in ${minimum}..${maximum}`, text);
+}
+
+type NumericOption = [invocation: Invocation, name: string, minimum: number, maximum: number];
+
+export function integerOption(...option: NumericOption): number | undefined {
+  return numericOption(option, /^\d+$/, "an integer");
+}
+
+export function numberOption(...option: NumericOption): number | undefined {
+  return numericOption(option, /^\d*\.?\d+(?:e-?\d+)?$/i, "a number");
 }
 
 /** A size in bytes: `0`, `4096`, `16KiB`. */
